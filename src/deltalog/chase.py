@@ -4,8 +4,8 @@ A rule h(x, v) <- b(x, y) with a new variable v holds where some value for v is 
 
     trigger(x) <- b(x, y), NOT (h(x, v))
 
-whose facts are derived after all others, and each gives a fact h(x, n) with a new blank node n. These are added as
-explicit facts, and everything else is derived again, incrementally, until there is no trigger:
+whose facts are derived after all others, and each gives a fact h(x, n) with a new blank node n. These are added, and
+everything else is derived again, incrementally, until there is no trigger:
 
     for each stratum, until none of its rules has triggers:
         take its rules in turn, and a rule whose heads are in its own body again and again until it has none:
@@ -13,28 +13,39 @@ explicit facts, and everything else is derived again, incrementally, until there
 
 Rules without new values are evaluated first, always; so facts that they derive satisfy triggers. Strata are those of
 the program: a negation sees all values that lower strata invent. Which values are invented depends on the order of
-rules, as in every restricted chase; with `KnowledgeBase`, the same program is evaluated by SKOLEM (the Skolem chase),
-which is independent of any order and may invent more.
+rules, as in every restricted chase. Their names do not: a rule invents a value at most once for the values that its
+heads share with its body, and these name it.
+
+A change is followed by the facts and rules before any value is invented. If it does not reach what triggers depend on,
+the values stay as they are; otherwise they are invented anew from there, as many as without a history.
 """
 
 from __future__ import annotations
 
-import warnings
+import hashlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
 
-from deltalog.engine.encode_facts import encode_facts_of
-from deltalog.kb import KnowledgeBase
-from deltalog.model.errors import DeltalogWarning, UsageError
+from deltalog.backends.codec import encode_rows
+from deltalog.concurrency.cached import cached_property
+from deltalog.engine.report import Report
+from deltalog.equality.materialise import changed_relations
+from deltalog.expressions.scalar import evaluate
+from deltalog.maintenance.materialisation import ChangedFacts, Materialisation
+from deltalog.maintenance.ordinary_rules import OrdinaryRules
+from deltalog.maintenance.update_state import Update, UpdateReport
+from deltalog.model.facts import rows
 from deltalog.model.terms import IRI, BlankNode, Value, lexical
-from deltalog.nemo.program import TRIGGER, ExistentialRule, NemoProgram
 from deltalog.program.body_atoms import negative, positive
 from deltalog.program.core_rules import core_rules
-from deltalog.program.load_program import Documents
-from deltalog.program.program import analyse
-from deltalog.syntax.ast import Atom, NegatedBody, Pred, Rule, Variable
+from deltalog.syntax.ast import TRIPLES, TYPES, Atom, HiddenName, NegatedBody, Pred, Rule, Variable
+from deltalog.syntax.existential import ExistentialRule, existential_rules, ordinary_rules
+from deltalog.syntax.printer import print_rule
+
+T = TypeVar("T")
+Nulls = dict[Value, int]  # invented values by their age
 
 
 @dataclass(frozen=True)
@@ -45,107 +56,212 @@ class Trigger:
     trigger: Rule
 
     @classmethod
-    def of(cls, rule: ExistentialRule, number: int) -> Trigger:
-        head = Atom(f"{TRIGGER}{number}", rule.frontier)
+    def of(cls, rule: ExistentialRule) -> Trigger:
+        name = hashlib.blake2b(print_rule(rule.skolem).encode(), digest_size=8).hexdigest()
+        head = Atom(HiddenName(f"#trigger {name}"), rule.frontier)
         return cls(rule, Rule((head,), (*rule.body, NegatedBody(rule.heads))))
+
+    @property
+    def pred(self) -> Pred:
+        return self.trigger.heads[0].pred
 
     @property
     def is_recursive(self) -> bool:
         """Whether a predicate of the heads is in the body."""
-        names = {(head.name, len(head.terms)) for head in self.rule.heads}
-        return any(isinstance(each, Atom) and (each.name, len(each.terms)) in names for each in self.rule.body)
+        heads = {head.pred for head in self.rule.heads}
+        return any(isinstance(each, Atom) and each.pred in heads for each in self.rule.body)
 
-    def facts(self, rows: Sequence[tuple[Value, ...]], names: Iterator[int]) -> Iterator[tuple[str, tuple[Value, ...]]]:
-        """The heads for triggers, with new blank nodes."""
-        for row in rows:
+    def facts(self, found: Sequence[tuple[Value, ...]], nulls: Nulls) -> Iterator[tuple[Pred, tuple[Value, ...]]]:
+        """The heads for triggers, with new values, which are added to the known ones."""
+        for row in found:
             values = dict(zip(self.rule.frontier, row, strict=True))
-            values.update((variable, BlankNode(str(next(names)))) for variable in self.rule.new)
+            new = {bind.variable: evaluate(bind.expression, values) for bind in self.rule.names}
+            for null in new.values():
+                nulls.setdefault(null, len(nulls))
+            values |= new
             for head in self.rule.heads:
-                yield head.name, tuple(values[t] if isinstance(t, Variable) else t.value for t in head.terms)
+                yield head.pred, tuple(values[t] if isinstance(t, Variable) else t.value for t in head.terms)
 
 
-def restricted(document: Documents, **options: Any) -> KnowledgeBase:
-    """A knowledge base for `chase`: the rules of a document with triggers in the place of existential rules, the facts
-    that it imports, and the files that it names."""
-    if document.stages:
-        raise UsageError(
-            "existential rules of Nemo cannot be evaluated together with a Soufflé program that has choice-domain, "
-            "subsumption, .limitsize, autoinc() or the like; run that first, and give its facts with --data"
+@dataclass(frozen=True)
+class ChaseRules:
+    """The rules of a program with existential ones."""
+
+    rules: tuple[Rule, ...]
+
+    @cached_property
+    def triggers(self) -> tuple[Trigger, ...]:
+        return tuple(map(Trigger.of, existential_rules(self.rules)))
+
+    @cached_property
+    def evaluated(self) -> tuple[Rule, ...]:
+        """Ordinary rules, and those of triggers."""
+        return (*ordinary_rules(self.rules), *(each.trigger for each in self.triggers))
+
+    @cached_property
+    def strata(self) -> list[list[Trigger]]:
+        """Triggers by strata: rules whose values a negation or an aggregate sees come before it. Within one, they are
+        as written."""
+        strata = _strata([core for rule in self.rules for core in core_rules(rule)])
+        found: dict[int, list[Trigger]] = {}
+        for each in self.triggers:
+            found.setdefault(_stratum(each.rule.skolem, strata), []).append(each)
+        return [found[number] for number in sorted(found)]
+
+    def is_reached(self, changed: Iterator[Pred]) -> bool:
+        """Whether facts of some predicates can change what triggers depend on."""
+        needed = {pred for each in self.triggers for pred in each.trigger.reads}
+        grows = True
+        while grows:
+            deriving = (rule for rule in self.rules if any(head.pred in needed for head in rule.heads))
+            read = {pred for rule in deriving for pred in rule.reads}
+            grows = not read <= needed
+            needed |= read
+        has_wildcards = not needed.isdisjoint((TRIPLES, TYPES)) or any(
+            head.pred in (TRIPLES, TYPES) for rule in self.rules for head in rule.heads
         )
-    analyse(document.rules)
-    skolem = {rule.skolem for program in document.nemo for rule in program.existential}
-    rules = [
-        *(rule for rule in document.rules if rule not in skolem),
-        *(each.trigger for each in _triggers(document.nemo)),
-    ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeltalogWarning)  # about rules that the user did not write
-        kb = KnowledgeBase(**options)
-    kb._warns = False
-    kb._rule_set, kb._mentioned = kb._rule_set.adding(rules), kb._mentioned | analyse(rules).preds
-    kb._add(encode_facts_of(rules, kb._backend))
-    kb.prefixes, kb.nemo, kb.files = document.prefixes, document.nemo, document.files
-    kb.directives, kb.notes = document.directives, document.notes
-    kb._column_names, kb._declared_columns = dict(document.columns), frozenset(document.columns)
-    kb._mentioned |= kb._declared_columns
-    kb.load_imports()
-    return kb
+        return has_wildcards or not needed.isdisjoint(changed)
 
 
-def chase(kb: KnowledgeBase) -> None:
-    """Adds the values that existential rules invent, and everything that follows."""
-    triggers, names = _triggers(kb.nemo), count(kb._imported_nulls)
-    with kb.limits.running("the chase"):
-        for stratum in _by_stratum(kb, triggers):
-            while any([_apply(kb, trigger, names) for trigger in stratum]):
+@dataclass(frozen=True)
+class ChasedMaterialisation(Materialisation[T]):
+    """`explicit` is what was given, `chased` that and the facts with invented values; `before` is without them."""
+
+    chased: dict[Pred, T] = field(kw_only=True)
+    before: Materialisation[T] = field(kw_only=True)
+    rules: ChaseRules = field(kw_only=True)
+    nulls: Mapping[Value, int] = field(kw_only=True)
+
+    @property
+    def base(self) -> dict[Pred, T]:
+        return self.chased
+
+    @property
+    def proof_leaves(self) -> dict[Pred, T]:
+        return self.explicit
+
+    @property
+    def is_restorable(self) -> bool:
+        return False
+
+    @property
+    def last(self) -> Materialisation[T]:
+        """The rules over all facts that they start from."""
+        own = {each.name: getattr(self, each.name) for each in fields(Materialisation)}
+        return Materialisation(**{**own, "explicit": self.chased})
+
+    @property
+    def tables(self) -> Iterator[T]:
+        yield from super().tables
+        yield from self.chased.values()
+        yield from self.before.tables
+
+
+@dataclass(frozen=True)
+class Chase(OrdinaryRules[T]):
+    """The evaluation of a program with existential rules."""
+
+    def materialise(
+        self, rules: Sequence[Rule], explicit: dict[Pred, T], report: Report, partial: bool
+    ) -> Materialisation[T]:
+        """From scratch. A limit while values are invented is an error, even with `partial`."""
+        chase = ChaseRules(tuple(rules))
+        before = self.first(chase.evaluated, explicit, report, partial)
+        if not report.complete:
+            return before
+        started = time.perf_counter()
+        state = self._invent(before, chase)
+        report.seconds["evaluate"] += time.perf_counter() - started
+        return state
+
+    def follow(
+        self, old: Materialisation[T], rules: tuple[Rule, ...] | None, facts: ChangedFacts[T]
+    ) -> tuple[Materialisation[T], Update[T]]:
+        """From an earlier one, and a change of its facts and rules."""
+        if isinstance(old, ChasedMaterialisation):
+            if rules is None and not old.rules.is_reached(iter((*facts.added, *facts.removed))):
+                return self._keep(old, facts)
+            chase, before = old.rules if rules is None else ChaseRules(rules), old.before
+        else:
+            chase, before = ChaseRules(rules or old.program.rules), old
+        started = time.perf_counter()
+        new: Materialisation[T] = self.changed(before, chase.evaluated, facts.added, facts.removed)[0]
+        with self.backend.failures.apart():  # they were counted when the values were first invented
+            new = self._invent(new, chase) if chase.triggers else new
+        report = UpdateReport(notes=["values of existential rules were invented anew"])
+        update = changed_relations(old, new, facts, report)
+        report.seconds = time.perf_counter() - started
+        return new, update
+
+    def _keep(
+        self, old: ChasedMaterialisation[T], facts: ChangedFacts[T]
+    ) -> tuple[ChasedMaterialisation[T], Update[T]]:
+        """With the values that were invented."""
+        rules = old.rules.evaluated
+        with self.backend.failures.apart():  # what is evaluated with the values, too, is counted there
+            before = self.changed(old.before, rules, facts.added, facts.removed)[0]
+        last, update = self.changed(old.last, rules, facts.added, facts.removed)
+        update = replace(update, explicit=facts.explicit, added_facts=dict(facts.added))
+        update = replace(update, removed_facts=dict(facts.removed))
+        return _shown(last, before, old.rules, old.nulls), update
+
+    def _invent(self, before: Materialisation[T], chase: ChaseRules) -> ChasedMaterialisation[T]:
+        """Adds the values that existential rules invent, and everything that follows."""
+        invention = _Invention(self, before, {})
+        for stratum in chase.strata:
+            while any([invention.apply(trigger) for trigger in stratum]):
                 pass
-    kb.remove_rules([str(each.trigger) for each in triggers])
+        return _shown(invention.state, before, chase, invention.nulls)
 
 
-def _apply(kb: KnowledgeBase, trigger: Trigger, names: Iterator[int]) -> bool:
-    """Adds the heads of all triggers of a rule; of those that it has then, too, if it is recursive."""
-    applied = False
-    while rows := _rows(kb, trigger):
-        facts: dict[str, list[tuple[Value, ...]]] = {}
-        for name, row in trigger.facts(rows, names):
-            facts.setdefault(name, []).append(row)
-        kb.update(add=facts)
-        applied = True
-        if not trigger.is_recursive:
-            break
-    return applied
+@dataclass
+class _Invention:
+    """A materialisation that grows with the values that rules invent."""
+
+    chase: Chase[Any]
+    state: Materialisation[Any]
+    nulls: Nulls
+
+    def apply(self, trigger: Trigger) -> bool:
+        """Adds the heads of all triggers of a rule; of those that it has then, too, if it is recursive."""
+        applied = False
+        while found := self._rows(trigger.pred):
+            facts: dict[Pred, list[tuple[Value, ...]]] = {}
+            for pred, row in trigger.facts(found, self.nulls):
+                facts.setdefault(pred, []).append(row)
+            tables = {pred: encode_rows(self.chase.backend.codec, each) for pred, each in facts.items()}
+            self.state = self.chase.changed(self.state, self.state.program.rules, tables, {})[0]
+            applied = True
+            if not trigger.is_recursive:
+                break
+        return applied
+
+    def _rows(self, pred: Pred) -> list[tuple[Value, ...]]:
+        """The triggers of a rule, in an order that is always the same."""
+        found = rows(self.state.relations.get(pred), pred.arity, self.chase.backend)
+        return sorted(found, key=lambda row: [_place(value, self.nulls) for value in row])
 
 
-def _triggers(programs: Sequence[NemoProgram]) -> list[Trigger]:
-    rules = (rule for program in programs for rule in program.existential)
-    return [Trigger.of(rule, number) for number, rule in enumerate(rules)]
-
-
-def _rows(kb: KnowledgeBase, trigger: Trigger) -> list[tuple[Value, ...]]:
-    """The triggers of a rule, in an order that is always the same."""
-    return sorted(kb.facts(trigger.trigger.heads[0].name), key=lambda row: [*map(_place, row)])
-
-
-def _place(value: Value) -> tuple[int, float, str]:
-    """The place of a value in the order of triggers: IRIs and literals, then new values by their age, then numbers."""
+def _place(value: Value, nulls: Nulls) -> tuple[int, float, str]:
+    """The place of a value in the order of triggers: IRIs and literals, then numbered blank nodes, then invented ones
+    by their age, then numbers."""
     match value:
+        case BlankNode() if value in nulls:
+            return 2, nulls[value], ""
         case BlankNode() if (label := lexical(value)).isdigit():
             return 1, int(label), ""
         case int() | float() if not isinstance(value, bool):
-            return 2, value, ""
+            return 3, value, ""
         case _:
             return 0, isinstance(value, str) and not isinstance(value, IRI), repr(value)
 
 
-def _by_stratum(kb: KnowledgeBase, triggers: Sequence[Trigger]) -> list[list[Trigger]]:
-    """Triggers by strata: rules whose values a negation or an aggregate sees come before it. Within one, they are as
-    written."""
-    rules = [core for rule in (*kb.rules, *(each.rule.skolem for each in triggers)) for core in core_rules(rule)]
-    strata = _strata(rules)
-    found: dict[int, list[Trigger]] = {}
-    for each in triggers:
-        found.setdefault(_stratum(each.rule.skolem, strata), []).append(each)
-    return [found[number] for number in sorted(found)]
+def _shown(
+    last: Materialisation[T], before: Materialisation[T], rules: ChaseRules, nulls: Mapping[Value, int]
+) -> ChasedMaterialisation[T]:
+    own = {each.name: getattr(last, each.name) for each in fields(Materialisation)}
+    own["explicit"] = before.explicit
+    return ChasedMaterialisation(**own, chased=last.explicit, before=before, rules=rules, nulls=nulls)
 
 
 def _strata(rules: Sequence[Rule]) -> dict[Pred, int]:

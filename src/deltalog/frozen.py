@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deltalog.backends.local import LocalBackend
+from deltalog.chase import ChasedMaterialisation
 from deltalog.concurrency.locks import CallLock
 from deltalog.engine.seminaive import Relations
 from deltalog.maintenance.materialisation import LazyMaintenance, Materialisation
@@ -70,5 +71,7 @@ def _beside(state: Materialisation[Any], backend: LocalBackend) -> Materialisati
     if isinstance(made, StagedMaterialisation):
         stages = tuple(replace(stage, reads=_beside(stage.reads, backend)) for stage in made.stages)
         made = replace(made, stages=stages)
+    if isinstance(made, ChasedMaterialisation):
+        made = replace(made, before=_beside(made.before, backend))
     vars(made)["facts"] = Relations(backend, state.facts.parts)
     return made

@@ -62,7 +62,7 @@ from deltalog.program import Program, analyse, read_documents
 from deltalog.program.load_program import Documents, IncludeDirs, Sources, as_preprocessing, as_sources
 from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
-from deltalog.program.stages import StagedRules
+from deltalog.program.stages import check_stages
 from deltalog.store.methods import StoreMethods
 from deltalog.syntax.ast import Pred, Rule
 
@@ -165,7 +165,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._column_names: NamedColumns = dict(document.columns)
         self._declared_columns = frozenset(document.columns)
         checked = analyse(document.rules)  # a wrong program is refused at once
-        StagedRules.of(checked.rules, self._stages)
+        check_stages(checked.rules, self._stages)
         self._mentioned = checked.preds | self._declared_columns
         self._rule_set = RuleSet().adding(document.rules)
         self._given_names, self._warned = set(), set()
@@ -632,14 +632,14 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
             self._warn_of_data()
             return self._contents()
 
-        given = self.rules, without_graphs(self._explicit), self._mentioned, self.prefixes
-        base = without_graphs(self._state.base) if self._stages and self._state is not None else None
+        given = self._rule_set.ordinary, without_graphs(self._explicit), self._mentioned, self.prefixes
+        base = without_graphs(self._state.base) if self.has_stages and self._state is not None else None
         derive = self._evaluator, self._materialise, materialised, self._why_materialise
         quads = {pred: table for pred, table in self._explicit.items() if pred in GRAPHS}
         return Contents(self._backend, *given, self._state, self._report, *derive, quads, self._columns.known, base)
 
     def _contents_for_goal(self, timeout: float | None = None) -> Contents[AnyTable]:
-        if self._stages:
+        if self.has_stages:
             with self.limits.running("query", timeout):
                 self._completed()
         return self._contents()

@@ -21,6 +21,7 @@ from deltalog.io.documents import Files
 from deltalog.io.files import local_path
 from deltalog.model.errors import Diagnostic, ProgramError, UsageError
 from deltalog.model.facts import Facts
+from deltalog.model.terms import BlankNode, Value
 from deltalog.program.stored_rules import KeptPrograms
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule
 from deltalog.syntax.file_directives import NamedFile
@@ -88,8 +89,8 @@ class OtherLanguageMethods:
 
     @property
     def has_stages(self) -> bool:
-        """Whether facts of some relations depend on the order of derivation."""
-        return bool(self._stages)
+        """Whether facts of some relations depend on the order of derivation: of stages, or of existential rules."""
+        return bool(self._stages) or len(self._own._rule_set.ordinary) < len(self._own.rules)
 
     def _facts_dominated(self, state: Materialisation[Any]) -> int:
         """How many given facts are left out, because others dominate them."""
@@ -210,6 +211,15 @@ class OtherLanguageMethods:
         for use in uses:
             name = use.predicate if use.arity is None else f"{use.predicate}/{use.arity}"
             is_known = not known.isdisjoint((name, use.predicate))
-            written.append(write_export(use, sorted(self._own.facts(name), key=repr) if is_known else [], target))
+            written.append(write_export(use, self._exported(name) if is_known else [], target))
         self._own._spent("write", started)
         return written
+
+    def _exported(self, name: str) -> list[tuple[Value, ...]]:
+        """The facts of a predicate, with invented values as Nemo calls them: by their numbers."""
+        from deltalog.chase import ChasedMaterialisation
+
+        state, facts = self._own._state, self._own.facts(name)
+        ages = state.nulls if isinstance(state, ChasedMaterialisation) else {}
+        names = {null: BlankNode(str(self._imported_nulls + age)) for null, age in ages.items()}
+        return sorted((tuple(names.get(value, value) for value in row) for row in facts), key=repr)

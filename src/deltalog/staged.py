@@ -18,20 +18,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, TypeVar
 
-from deltalog.backends.base import Backend
-from deltalog.engine.hypertree import Trees
+from deltalog.chase import Chase, ChasedMaterialisation
 from deltalog.engine.report import Report
 from deltalog.engine.run_stages import StageFacts, run_stage
 from deltalog.equality.apply import EqualitySetting
 from deltalog.equality.materialise import changed_relations
 from deltalog.equality.recognise import recognise_equality
-from deltalog.maintenance.apply_change import apply_change, number_kinds
-from deltalog.maintenance.first_materialisation import materialise_first
 from deltalog.maintenance.materialisation import ChangedFacts, Evaluator, Materialisation
+from deltalog.maintenance.ordinary_rules import OrdinaryRules
 from deltalog.maintenance.update_state import Update, UpdateReport, difference
-from deltalog.program import Program, analyse
-from deltalog.program.stages import OrderedStage, StagedRules
+from deltalog.program import Program
+from deltalog.program.stages import OrderedStage, StagedRules, check_stages
 from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.existential import existential_rules
 
 T = TypeVar("T")
 
@@ -92,14 +91,16 @@ class EvaluationSetting:
 
     def described(self, state: Materialisation[T], evaluator: Evaluator[T]) -> str:
         """How the equality of a state is evaluated, for reports; empty if there is none."""
-        if not self.stages:
+        if not self.stages and not isinstance(state, ChasedMaterialisation):
             return self._plain.described(state, evaluator)
         has_equality = recognise_equality(state.program.rules) is not None
         return "axioms: the program has relations that depend on an order" if has_equality else ""
 
     def why_materialise(self, rules: tuple[Rule, ...], evaluator: Evaluator[T]) -> str | None:
         """Why goals are answered from a materialisation, if there is a reason."""
-        return None if self.stages else self._plain.why_materialise(rules, evaluator)
+        if self.stages or any(existential_rules(rules)):
+            return None
+        return self._plain.why_materialise(rules, evaluator)
 
     def materialise(
         self,
@@ -110,6 +111,8 @@ class EvaluationSetting:
         partial: bool,
     ) -> Materialisation[T]:
         """The first materialisation, with the report of it. A limit in a stage is an error, even with `partial`."""
+        if not self.stages and any(existential_rules(analysed().rules)):
+            return Chase(evaluator, self.schemes).materialise(analysed().rules, explicit, report, partial)
         if not self.stages:
             return self._plain.materialise(analysed, explicit, evaluator, report, partial)
         order = StagedRules.of(analysed().rules, self.stages)
@@ -124,6 +127,10 @@ class EvaluationSetting:
         evaluator: Evaluator[T],
     ) -> tuple[Materialisation[T], Update[T]]:
         """The materialisation after a change; see `maintenance.apply_change`."""
+        check_stages(rules or (), self.stages)
+        if isinstance(old, ChasedMaterialisation) or any(existential_rules(rules or ())):
+            facts = ChangedFacts.of(old.explicit, add, remove, evaluator.backend)
+            return Chase(evaluator, self.schemes).follow(old, rules, facts)
         if not isinstance(old, StagedMaterialisation):
             return self._plain.apply_change(old, rules, add, remove, evaluator)
         order = old.order if rules is None else StagedRules.of(rules, self.stages)
@@ -137,15 +144,8 @@ class EvaluationSetting:
 
 
 @dataclass(frozen=True)
-class _Staged(Generic[T]):
+class _Staged(OrdinaryRules[T]):
     """The evaluation of a program in stages."""
-
-    evaluator: Evaluator[T]
-    schemes: str
-
-    @property
-    def backend(self) -> Backend[T]:
-        return self.evaluator.backend
 
     def materialise(
         self, order: StagedRules, explicit: dict[Pred, T], report: Report, partial: bool = False
@@ -154,32 +154,20 @@ class _Staged(Generic[T]):
         started, base, states, number = time.perf_counter(), explicit, list[StageState[T]](), 0
         for level in order.levels:
             with self.backend.failures.apart():  # what the last level evaluates, too, is counted there
-                reads = self._first(level.rules, base, Report())
+                reads = self.first(level.rules, base, Report())
             found = self._run(level.stage, reads, number)
             states.append(StageState(reads, found))
             base, number = _replaced(base, level.stage, found), found.numbers.stop
         seconds = time.perf_counter() - started
-        last = self._first(order.rules, base, report, partial)
+        last = self.first(order.rules, base, report, partial)
         report.seconds["evaluate"] += seconds
         return _shown(last, explicit, order, states)
-
-    def _first(
-        self, rules: Sequence[Rule], base: dict[Pred, T], report: Report, partial: bool = False
-    ) -> Materialisation[T]:
-        numbers = number_kinds(base, self.backend)
-        program = analyse(rules, base, self.schemes, numbers=numbers)
-        return materialise_first(lambda: program, base, self._fresh, report, partial)
 
     def _run(self, stage: OrderedStage, reads: Materialisation[T], first: int) -> StageFacts[T]:
         def given(pred: Pred) -> T:
             return (reads.relations if pred.hidden else reads.facts).get(pred)
 
         return run_stage(stage, given, self.backend, first, self.evaluator.naive)
-
-    @property
-    def _fresh(self) -> Evaluator[T]:
-        """The evaluator of one level: decompositions are its own."""
-        return replace(self.evaluator, trees=Trees(self.evaluator.trees.way, tuning=self.backend.tuning))
 
     def follow(
         self, old: StagedMaterialisation[T], order: StagedRules, facts: ChangedFacts[T]
@@ -189,25 +177,19 @@ class _Staged(Generic[T]):
         added, removed = dict(facts.added), dict(facts.removed)
         for level, before in zip(order.levels, old.stages, strict=True):
             with self.backend.failures.apart():
-                reads, update = self._changed(before.reads, level.rules, added, removed)
+                reads, update = self.changed(before.reads, level.rules, added, removed)
             why = _why(level.stage, before.found, update, number)
             found = self._run(level.stage, reads, number) if why else before.found
             states.append(StageState(reads, found))
             notes += [f"{_names(level.stage)}: derived anew, {why}"] if why else []
             number += len(found.numbers)
             self._exchange(level.stage, before.found, found, added, removed)
-        last, update = self._changed(old.last, order.rules, added, removed)
+        last, update = self.changed(old.last, order.rules, added, removed)
         update.report.notes[:0] = notes
         update.report.seconds = time.perf_counter() - started
         given = facts.explicit, dict(facts.added), dict(facts.removed)
         update = replace(update, explicit=given[0], added_facts=given[1], removed_facts=given[2])
         return _shown(last, facts.explicit, order, states), update
-
-    def _changed(
-        self, old: Materialisation[T], rules: tuple[Rule, ...], added: dict[Pred, T], removed: dict[Pred, T]
-    ) -> tuple[Materialisation[T], Update[T]]:
-        same = rules == old.program.rules
-        return apply_change(old, None if same else rules, added, removed, self._fresh, self.schemes)
 
     def _exchange(
         self,

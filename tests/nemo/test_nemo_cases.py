@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import DataError, KnowledgeBase, LimitReached, SyntaxProblem, UsageError
-from deltalog.chase import chase, restricted
 from deltalog.cli.main import main
-from deltalog.program.load_program import read_documents
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.rls"))
 
@@ -30,8 +28,7 @@ def written(folder: Path) -> dict[str, Counter[str]]:
 def test_case(case: Path, engine: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that are left out
-        kb = restricted(read_documents([case]), engine=engine)
-    chase(kb)
+        kb = KnowledgeBase(case, engine=engine)
     kb.write_exports(tmp_path)
     assert written(tmp_path) == written(case.with_suffix(""))
 
@@ -50,8 +47,7 @@ def test_a_format_is_of_all_facts(tmp_path: Path) -> None:
 
 def facts(text: str) -> dict[str, list[tuple[object, ...]]]:
     """What a text derives by the restricted chase."""
-    kb = restricted(read_documents([text], "nemo"))
-    chase(kb)
+    kb = KnowledgeBase(text, language="nemo")
     return {name: sorted(kb.facts(name), key=repr) for name in kb.predicates}
 
 
@@ -91,9 +87,9 @@ def test_a_store_keeps_existential_rules(tmp_path: Path) -> None:
 
 
 def test_limits_stop_the_chase() -> None:
-    kb = restricted(read_documents(["p(a, b) . p(?y, !z) :- p(?x, ?y) ."], "nemo"), max_facts=20)
-    with pytest.raises(LimitReached, match="the chase stopped: the limit of 20 facts"):
-        chase(kb)
+    kb = KnowledgeBase("p(a, b) . p(?y, !z) :- p(?x, ?y) .", language="nemo", max_facts=20)
+    with pytest.raises(LimitReached, match="materialise stopped: the limit of 20 facts"):
+        kb.materialise()
 
 
 def test_relative_names_and_formats_of_exports(tmp_path: Path) -> None:

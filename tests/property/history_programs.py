@@ -176,15 +176,24 @@ class Programs:
             body.append(self.condition(inner))
         on = self.random.sample(inner, min(self.pick((0, 1, 1, 1, 2)), len(inner)))
         results = ["?n", "?m"][: self.pick((1, 1, 2))]
-        calls = [f"{self.call(inner)} AS {result}" for result in results]
-        grouped = f" ON {' '.join(on)}" if on else ""
-        return f"AGGREGATE({', '.join(body)}{grouped} {' '.join('BIND ' + call for call in calls)})", on, results
+        literal = aggregate_text(body, on, [f"{self.call(inner)} AS {result}" for result in results])
+        return self.outer_aggregate(literal, on, results) if self.one_in(4) else (literal, on, results)
+
+    def outer_aggregate(self, inner: str, on: list[str], results: list[str]) -> tuple[str, list[str], list[str]]:
+        """An aggregate over the groups of another one."""
+        outer = on[: self.pick((0, 1, 2))]
+        return aggregate_text([inner], outer, [f"{self.pick(FUNCTIONS)}({self.pick(results)}) AS ?k"]), outer, ["?k"]
 
     def call(self, inner: Sequence[str]) -> str:
         if not inner or self.one_in(8):
             return "COUNT(*)"
         distinct = "DISTINCT " if self.one_in(3) else ""
         return f"{self.pick(FUNCTIONS)}({distinct}{self.pick(inner)}{' + 1' if self.one_in(8) else ''})"
+
+
+def aggregate_text(body: Sequence[str], on: Sequence[str], calls: Sequence[str]) -> str:
+    grouped = f" ON {' '.join(on)}" if on else ""
+    return f"AGGREGATE({', '.join(body)}{grouped} {' '.join('BIND ' + call for call in calls)})"
 
 
 class AggregatePrograms(Programs):

@@ -67,7 +67,7 @@ class Features:
     order: bool = True  # < <= > >=
     functions: bool = True  # everything in expressions; otherwise + * and %
     aggregates: bool = True
-    nested: bool = False  # alternatives, negated bodies, PER, tuples taken apart
+    nested: bool = False  # alternatives, negated bodies, PER, aggregates inside of aggregates, tuples taken apart
 
     @property
     def decimals(self) -> bool:
@@ -123,6 +123,7 @@ class _Maker:
         self.below = [*STORED, *(pred for pred, level in levels.items() if level < self.level)]
         self.recursive = False
         self.negations = 0
+        self.depth = 0  # of aggregates inside of others
 
     def one_in(self, n: int) -> bool:
         return bool(self.draw(st.integers(0, n - 1)) == n - 1)
@@ -296,13 +297,23 @@ class _Maker:
         body: list[BodyLiteral] = [self.atom(self.below, VARIABLES) for _ in range(self.pick((1, 1, 2)))]
         if self.one_in(4):
             body.extend(self.literals(_bound(body), inner=True))
+        if self.features.nested and self.depth < 3 and self.one_in(2):
+            body = self.inside(body)
         inner = _bound(body)
         on = tuple(dict.fromkeys(self.pick(inner) for _ in range(self.pick((0, 1, 1, 2))))) if inner else ()
         others = [variable for variable in inner if variable not in on] or inner
-        calls = [self.call(others, Variable(f"N{i}_{len(bound)}")) for i in range(self.pick((1, 1, 2)))]
+        calls = [self.call(others, Variable(f"N{i}_{self.depth}{len(bound)}")) for i in range(self.pick((1, 1, 2)))]
         outside = self.features.nested and not self.recursive and bool(on) and set(on) <= set(bound)
         per = outside and self.one_in(2)
         return [Aggregate(tuple(body), on, tuple(calls), per=per)]
+
+    def inside(self, body: list[BodyLiteral]) -> list[BodyLiteral]:
+        """An aggregate inside of another one, beside what that has, or instead of it."""
+        self.depth += 1
+        alone = self.one_in(2)
+        nested = self.aggregate([] if alone else _bound(body))
+        self.depth -= 1
+        return nested if alone else [*body, *nested]
 
     def call(self, inner: Sequence[Variable], result: Variable) -> AggregateCall:
         if not inner:

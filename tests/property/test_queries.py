@@ -50,8 +50,16 @@ def counted(one: Atom, random: Random) -> Aggregate:
     )
 
 
+def summed(inner: Aggregate, random: Random) -> Aggregate:
+    """An aggregate over the groups of another one."""
+    on = tuple(random.sample(inner.on, len(inner.on) // 2))
+    function = random.choice(("sum", "min", "max", "count"))
+    return Aggregate((inner,), on, (AggregateCall(function, Variable("n"), Variable("s")),))
+
+
 def goals(kb: KnowledgeBase, example: Example, random: Random) -> list[str]:
-    """A goal of each derived predicate; of two of them; with a negation; with an aggregate."""
+    """A goal of each derived predicate; of two of them; with a negation; with an aggregate; with two, one in the
+    other."""
     values = [value for rows in example.facts.values() for row in rows for value in row]
     derived = {head.pred for rule in kb.rules for head in rule.heads}
     preds = sorted(derived or {pred for pred, rows in example.facts.items() if rows}, key=str)
@@ -62,6 +70,7 @@ def goals(kb: KnowledgeBase, example: Example, random: Random) -> list[str]:
     found += [[one, other] for one, other in pairwise(atoms)][:2]
     found.append([random.choice(atoms), Negation(random.choice(atoms))])
     found.append([counted(random.choice(atoms), random)])
+    found.append([summed(counted(random.choice(atoms), random), random)])
     return [", ".join(map(print_literal, literals)) for literals in found]
 
 
@@ -81,7 +90,7 @@ def compared(program: str, facts: dict[str, list[tuple[object, ...]]]) -> tuple[
 def disagreeing(goal: str, asked: KnowledgeBase, whole: KnowledgeBase, naive: KnowledgeBase) -> list[str]:
     """The ways that give other answers than the naive engine."""
     expected = answers(naive, goal, "materialised")
-    ways = {"magic": asked, "qsqr": asked, "materialised": whole}
+    ways = {"auto": asked, "magic": asked, "qsqr": asked, "materialised": whole}
     return [method for method, kb in ways.items() if answers(kb, goal, method) != expected]
 
 

@@ -6,8 +6,6 @@ import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +30,6 @@ from deltalog.cli.options import (
 )
 from deltalog.cli.show_facts import ROWS, is_shown, row_limit
 from deltalog.io.formats import OUTPUT_FORMATS
-from deltalog.nemo.program import TRIGGER
 
 if TYPE_CHECKING:
     from deltalog.cli.choose_engine import EngineChoice
@@ -145,7 +142,6 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
 
     kb = _loaded(choice, options, progress)
     metrics = [kb.metrics()]
-    _chase(kb, options)
     report = kb.materialise(partial=True)
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
     _find_inconsistencies(kb, report)
@@ -160,7 +156,6 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     if options.out is not None and (not souffle or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
-    report.per_predicate = {name: n for name, n in report.per_predicate.items() if not name.startswith(TRIGGER)}
     if is_shown(options):
         _print_facts(kb, report, options, progress)
     if options.store is not None and report.complete:
@@ -180,14 +175,6 @@ def _print_facts(kb: KnowledgeBase, report: Report, options: Namespace, progress
     progress.end()
     print_text(text)
     sys.stdout.flush()
-
-
-def _chase(kb: KnowledgeBase, options: Namespace) -> None:
-    """Evaluates existential rules, if there are any. A store has to keep them, so it has them with SKOLEM."""
-    if options.store is None and any(program.existential for program in kb.nemo):
-        from deltalog.chase import chase
-
-        chase(kb)
 
 
 def _write(kb: KnowledgeBase, options: Namespace) -> None:
@@ -221,38 +208,15 @@ def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
         report.inconsistency_examples = [str(each) for each in kb.inconsistencies[:INCONSISTENCIES_SHOWN]]
 
 
-def _restricted(options: Namespace) -> Callable[..., KnowledgeBase] | None:
-    """What makes a knowledge base of programs with existential rules, which Nemo's may have: the restricted chase."""
-    from deltalog.program.load_program import language_of, read_documents
-
-    if options.store is None and any(language_of(program, options.language) == "nemo" for program in options.programs):
-        document = read_documents(options.programs, options.language)
-        if any(program.existential for program in document.nemo):
-            from deltalog.chase import restricted
-
-            return partial(restricted, document)
-    return None
-
-
-def _knowledge_base(engine: str, options: Namespace) -> KnowledgeBase:
-    from deltalog.cli.open_store import knowledge_base, settings_of
-
-    if (restricted := _restricted(options)) is None:
-        return knowledge_base(options.programs, options, engine=engine)
-    settings = settings_of(options)
-    for name in ("language", "include_dirs", "macros"):
-        del settings[name]
-    return restricted(engine=engine, **settings)
-
-
 def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> KnowledgeBase:
     """The knowledge base with rules and facts; the names of --only are checked if they can be known yet."""
     from deltalog.cli.choose_engine import prepare_spark
+    from deltalog.cli.open_store import knowledge_base
     from deltalog.cli.show_facts import full_name
 
     if choice.engine in ("spark", "auto"):
         prepare_spark(choice, options.data, progress.say)
-    kb = _knowledge_base(choice.engine, options)
+    kb = knowledge_base(options.programs, options, engine=choice.engine)
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
     if options.store is not None:

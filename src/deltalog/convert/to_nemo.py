@@ -18,7 +18,7 @@ from deltalog.convert.writer import CannotSay
 from deltalog.expressions.nemo_functions import FLOAT
 from deltalog.model.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
 from deltalog.nemo.functions import NEMO
-from deltalog.nemo.program import ExistentialRule, FileUse
+from deltalog.nemo.program import FileUse
 from deltalog.program.load_program import Documents
 from deltalog.syntax.ast import (
     TRIPLE,
@@ -37,6 +37,7 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.syntax.existential import ExistentialRule, existential_rules
 from deltalog.syntax.functions import COMPARISONS
 
 _NAMES = {
@@ -53,7 +54,7 @@ _EQUALITY = "`=` and `!=` compare values in Nemo: 1 is not 1.0 there"
 class NemoWriter(writer.Writer):
     def __init__(self, document: Documents) -> None:
         super().__init__(document)
-        self.existential = {rule.skolem: rule for program in document.nemo for rule in program.existential}
+        self.existential = {rule.skolem: rule for rule in existential_rules(document.rules)}
         written = [rule for rule in document.rules if rule not in self.existential]
         self.rules = [*writer.plain_rules(written), *self.existential]
         self.arities = writer.several_arities(self.rules)

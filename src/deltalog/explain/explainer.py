@@ -124,7 +124,7 @@ class Explainer(Generic[T]):
     def finder(self, shown: bool = False) -> InstanceFinder[T]:
         """Finds instances over the relations that rules work on, or over those that users see."""
         relations = self.state.facts if shown else self.state.relations
-        return InstanceFinder(relations, self.state.base, self.terms)
+        return InstanceFinder(relations, self.state.proof_leaves, self.terms)
 
     def _is_derived(self, cone: Cone[T], thoroughly: bool) -> bool:
         """Searches for a proof by rules. Whether an explicit fact is derived, too, is searched within a bound, unless

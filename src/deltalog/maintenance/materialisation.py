@@ -111,6 +111,11 @@ class Materialisation(Generic[T]):
         return self.explicit
 
     @property
+    def proof_leaves(self) -> dict[Pred, T]:
+        """The facts that proofs end at."""
+        return self.base
+
+    @property
     def in_order(self) -> frozenset[Pred]:
         """The relations that stages have derived (`deltalog.program.stages`)."""
         return frozenset()

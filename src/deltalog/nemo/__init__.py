@@ -4,5 +4,5 @@
 
 Nothing of it is known to an engine: a program becomes ordinary rules, with the functions of
 `deltalog.expressions.nemo_functions` where Nemo's mean something else than ours. Existential rules become rules with
-SKOLEM; `deltalog.chase` evaluates them by the restricted chase instead.
+SKOLEM that are marked as such (`deltalog.syntax.existential`), and are evaluated by `deltalog.chase`.
 """

@@ -10,7 +10,7 @@ variables beside the aggregate (`?z * #sum(?y)`); where there is nothing, there 
     p(?x, #sum(?y, ?z)) :- b .       p(?x, ?s) :- AGGREGATE(AGGREGATE(b ON ?x ?y ?z BIND COUNT(*) AS ?n)
                                                             ON ?x BIND SUM(?y) AS ?s) .
 
-A rule with new values becomes an `ExistentialRule`.
+A rule with new values becomes an existential one (`deltalog.syntax.existential`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from deltalog.model.terms import Value
 from deltalog.nemo import tree
 from deltalog.nemo.functions import NEMO
 from deltalog.nemo.parser import Parser, Statement
-from deltalog.nemo.program import ExistentialRule, FileUse, NemoProgram
+from deltalog.nemo.program import FileUse, NemoProgram
 from deltalog.syntax.ast import (
     Aggregate,
     AggregateCall,
@@ -47,6 +47,7 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.syntax.existential import with_new_values
 from deltalog.syntax.flatten import flattened
 
 
@@ -84,7 +85,6 @@ class _Lowering:
     def __init__(self, diagnostics: list[Diagnostic], folder: Path | None) -> None:
         self.diagnostics, self.folder = diagnostics, folder
         self.rules: list[Rule] = []
-        self.existential: list[ExistentialRule] = []
         self.files: list[FileUse] = []
         self.outputs: list[str] = []
         self.parameters: dict[str, Value] = {}
@@ -95,7 +95,6 @@ class _Lowering:
         return NemoProgram(
             tuple(self.rules),
             dict(prefixes),
-            tuple(self.existential),
             tuple(use for use in files if use.kind == "import"),
             tuple(use for use in files if use.kind == "export"),
             tuple(dict.fromkeys(self.outputs)),
@@ -183,12 +182,8 @@ class _Lowering:
 
     def _existential_rule(self, statement: tree.Statement, body: _Body) -> None:
         flat = flattened(Rule(tuple(map(body.head, statement.heads)), tuple(body.literals), statement.span))
-        new = tuple(dict.fromkeys(v for head in flat.heads for v in variables(head) if v in body.new))
-        made = ExistentialRule(flat.heads, flat.body, new, flat)
-        binds = [Bind(_skolem(statement, made, v), v, statement.span) for v in new]
-        skolem = replace(flat, body=(*flat.body, *binds))
-        self.existential.append(replace(made, skolem=skolem))
-        self.rules.append(skolem)
+        new = dict.fromkeys(v for head in flat.heads for v in variables(head) if v in body.new)
+        self.rules.append(with_new_values(flat, {v: _label(statement, v) for v in new}))
 
     # Terms
 
@@ -369,11 +364,10 @@ def _constant(term: Term) -> Term:
     return Constant(evaluate(term, {}))
 
 
-def _skolem(statement: tree.Statement, rule: ExistentialRule, variable: Variable) -> Call:
-    """SKOLEM of the statement, the variable and the frontier."""
+def _label(statement: tree.Statement, variable: Variable) -> str:
+    """What distinguishes a new value from those of other variables and rules."""
     text = statement.span.source.text[statement.span.start : statement.span.end]
-    label = hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).hexdigest() + variable.name
-    return Call("skolem", (Constant(label), *rule.frontier), statement.span)
+    return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).hexdigest() + variable.name
 
 
 def _atoms(body: Iterable[BodyLiteral]) -> Iterator[Atom]:

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deltalog.concurrency.cached import cached_property
 from deltalog.model.errors import UsageError
 from deltalog.program.load_program import read_documents
 from deltalog.syntax.ast import Pred, Rule
+from deltalog.syntax.existential import ordinary_rules
 
 MAX_COMPARED = 200  # rules with the same head
 _RULE_ID = re.compile(r"r[0-9]+")
@@ -22,6 +24,11 @@ class RuleSet:
     ids: Mapping[str, Rule] = field(default_factory=dict)
     numbers: Mapping[Rule, int] = field(default_factory=dict)  # of all rules there ever were
     rules: tuple[Rule, ...] = ()
+
+    @cached_property
+    def ordinary(self) -> tuple[Rule, ...]:
+        """The rules without existential ones."""
+        return ordinary_rules(self.rules)
 
     @property
     def preds(self) -> frozenset[Pred]:

@@ -21,6 +21,7 @@ from deltalog.program.dependency import DependencyGraph
 from deltalog.program.strata import single_heads
 from deltalog.souffle.procedures import COUNTER, ITERATION, Procedures
 from deltalog.syntax.ast import Atom, Bind, Call, Constant, Expression, Pred, Rule, Variable
+from deltalog.syntax.existential import existential_rules
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,18 @@ class StagedRules:
             before = (rule for rule in rules if any(head.pred in needs[ready] for head in rule.heads))
             levels.append(StageLevel(stages[ready], tuple(before)))
         return cls(tuple(rules), tuple(levels))
+
+
+def check_stages(rules: Sequence[Rule], stages: Sequence[OrderedStage]) -> None:
+    """ProgramError if rules cannot be evaluated together with stages."""
+    StagedRules.of(rules, stages)
+    if stages and (new := next(existential_rules(rules), None)):
+        message = (
+            "existential rules cannot be evaluated together with a Soufflé program that has choice-domain, "
+            "subsumption, .limitsize, autoinc() or the like"
+        )
+        hint = "Run one of the programs first, and give its facts to the other, as with --data."
+        raise ProgramError([Diagnostic(message, new.skolem.span, hint)])
 
 
 _OWN = "relations with choice-domain, subsumption, .limitsize, autoinc() or the like have only the rules of one program"
