@@ -54,7 +54,7 @@ from deltalog.model.table_options import TableKeywords
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
 from deltalog.model.watching import watcher
-from deltalog.ontology.methods import OntologyMethods, OntologyPaths, Planned, ontology_files
+from deltalog.ontology.methods import Asked, OntologyMethods, OntologyPaths, Planned, ontology_files, warn_of_notes
 from deltalog.ontology.vocabulary import AUXILIARY
 from deltalog.other_languages import OtherLanguageMethods, check_addable
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
@@ -283,14 +283,16 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _add(self, facts: Mapping[Pred, AnyTable], removed: Mapping[Pred, AnyTable] | None = None) -> None:
         """Adds and removes explicit facts, and drops what was derived."""
         if self._store is not None:  # a change like any other
-            self._change(self._rule_set, dict(facts), dict(removed or {}))
+            change, _ = self._change(self._rule_set, Asked(facts, removed or {}))
+            warn_of_notes(change.notes)
             return
-        planned = self._with_axioms(self._rule_set, *self._with_graphs(facts, removed or {}))
+        planned = self._planned_change(self._rule_set, Asked(facts, removed or {}))
         explicit = self._united(self._less(self._explicit, planned.remove), planned.add)
         self._check_budget(explicit)
         rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
         after = rules if planned.rule_set is not self._rule_set else {}
         self._assign(_explicit=explicit, _state=None, _program=None, _ontology=planned.ontology, **after)
+        warn_of_notes(planned.notes)
 
     def _check_budget(self, explicit: Mapping[Pred, AnyTable], state: Materialisation[AnyTable] | None = None) -> None:
         """Raises OverBudget if the backend has a budget, and facts and materialisation exceed it."""
@@ -495,7 +497,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
             rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
             lints = self._warn_of_rules(document)
             self._keep_programs(document)
-            change, _ = self._change(rule_set, added, removed, document.prefixes)
+            change, _ = self._change(rule_set, Asked(added, removed, document.rules), document.prefixes)
         self._files.add_programs(add_rules)
         if add_rules:
             self._lints = lints
@@ -507,9 +509,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         add, remove, names = self._as_read(add), self._as_read(remove), self._column_names
         try:
             with self._naming(add):
-                rule_set, added, removed, _ = self._wanted(add, remove, *asked)
-                planned = self._with_axioms(rule_set, *self._with_graphs(added, removed))
-                return self._described(planned.rule_set, self._changed(*planned[:3])[1])
+                rule_set, added, removed, document = self._wanted(add, remove, *asked)
+                planned = self._planned_change(rule_set, Asked(added, removed, document.rules))
+                return self._described(planned, self._changed(*planned[:3])[1])
         finally:
             self._column_names = names
 
@@ -532,23 +534,19 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         return rule_set.adding(document.rules), added, removed, document
 
     def _change(
-        self,
-        rule_set: RuleSet,
-        add: dict[Pred, AnyTable],
-        remove: dict[Pred, AnyTable],
-        prefixes: Mapping[str, str] | None = None,
+        self, rule_set: RuleSet, asked: Asked, prefixes: Mapping[str, str] | None = None
     ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
-        return self._change_planned(self._with_axioms(rule_set, *self._with_graphs(add, remove)), prefixes)
+        return self._change_planned(self._planned_change(rule_set, asked), prefixes)
 
     def _change_planned(
         self, planned: Planned, prefixes: Mapping[str, str] | None = None
     ) -> tuple[Change, Update[AnyTable]]:
         """Makes a change that has the rules of axioms already."""
         self._check_writable()
-        rule_set, add, remove, ontology = planned
+        rule_set, add, remove, ontology, _ = planned
         state, update = self._changed(rule_set, add, remove)
-        change = self._described(rule_set, update)
+        change = self._described(planned, update)
         become = partial(self._become, state, rule_set, prefixes or {}, ontology)
         self._journal(update, state, rule_set, prefixes or {}, ontology, become)
         self._files.has_others |= bool(add)
@@ -576,12 +574,12 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._check_budget(state.explicit, state)
         return state, update
 
-    def _described(self, rule_set: RuleSet, update: Update[AnyTable]) -> Change:
-        """A change that leads to a rule set, before it is made."""
-        added, removed = map(self._difference, update.differences())
+    def _described(self, planned: Planned, update: Update[AnyTable]) -> Change:
+        """A change before it is made."""
+        added, removed, rule_set = *map(self._difference, update.differences()), planned.rule_set
         rules = rule_set.without(self._rule_set), self._rule_set.without(rule_set)
         new, old = map(self._quad_facts, (update.added_facts, update.removed_facts))
-        return Change(added, removed, update.report, *rules, added_quads=new, removed_quads=old)
+        return Change(added, removed, update.report, *rules, new, old, planned.notes)
 
     def _become(
         self,

@@ -27,12 +27,14 @@ def parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Compiles and prints; the exit code."""
     from deltalog.ontology.imports import with_imports
+    from deltalog.ontology.known_predicates import KnownPredicates
     from deltalog.ontology.load import read_document, read_ontology
     from deltalog.ontology.profile_names import check_profile
     from deltalog.ontology.state import Ontology
 
     files = with_imports([file for path in options.files for file in read_ontology(path)], (), read_document)
-    ontology = Ontology(check_profile(options.profile or "owl2rl")).with_files(files).compiled_with((), ())
+    read = Ontology(check_profile(options.profile or "owl2rl")).with_files(files)
+    ontology = read.compiled_with((), KnownPredicates())
     text = _program(ontology)
     if options.out is None:
         print(text, end="", flush=True)  # before what is lost

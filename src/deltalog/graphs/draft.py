@@ -2,7 +2,8 @@
 
 Each operation is a change of quads, which becomes a change of explicit facts (`engine.named_graphs`). A pattern is
 matched in a copy of the knowledge base that has made the changes before it, with all that follows. The copy shares the
-tables of the original, which are immutable. At the end the net change is one change of the original.
+tables of the original, which are immutable. At the end all that was asked for is one change of the original. What is
+there already is part of it: a fact that an ontology states is the user's, too, once a request inserts it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from deltalog.backends.base import Backend, united, without
 from deltalog.engine.graph_relations import without_graphs
 from deltalog.engine.named_graphs import TripleTables, membership_change
 from deltalog.maintenance.materialisation import exchanged
+from deltalog.ontology.methods import Asked, Planned
 from deltalog.syntax.ast import QUADS, UNNAMED, Pred
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ DraftTables = Mapping[Pred, Any]
 
 
 class Net(NamedTuple):
-    """The net effect of changes on explicit facts."""
+    """The facts that changes add and remove in the end, whether they are there or not."""
 
     added: dict[Pred, Any] = {}  # noqa: RUF012 (never changed)
     removed: dict[Pred, Any] = {}  # noqa: RUF012
@@ -38,8 +40,18 @@ class Net(NamedTuple):
         )
 
 
+class _Changes(NamedTuple):
+    """Changes of explicit facts, and of quads as they were asked for."""
+
+    facts: Net = Net()
+    quads: Net = Net()
+
+    def planned(self, kb: KnowledgeBase) -> Planned:
+        return kb._with_axioms(kb._rule_set, *self.facts, Asked(*self.quads))
+
+
 class Draft:
-    """`explicit` are the explicit facts after the operations so far, `net` is what these have changed."""
+    """`explicit` are the explicit facts after the operations so far, `changes` is what these have asked for."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         kb._completed()
@@ -47,22 +59,25 @@ class Draft:
         self.backend, self.explicit = kb._backend, kb._explicit
         self.triples = TripleTables(kb._backend)
         self.is_union = kb.default_graph == "union"
-        self.net, self._unseen = Net(), Net()
+        self.changes, self._unseen = _Changes(), _Changes()
 
     def change(self, add: DraftTables, remove: DraftTables) -> None:
         """Adds and removes quads; see `engine.named_graphs` for what the tables mean."""
         wanted, unwanted = membership_change(self.explicit, add, remove, self.is_union, self.backend)
-        found = exchanged(self.explicit, unwanted, wanted, self.backend)
-        self.explicit = found.tables
-        self.net = self.net.then(found.added, found.removed, self.backend)
-        self._unseen = self._unseen.then(found.added, found.removed, self.backend)
+        self.explicit = exchanged(self.explicit, unwanted, wanted, self.backend).tables
+
+        def after(before: _Changes) -> _Changes:
+            facts = before.facts.then(wanted, unwanted, self.backend)
+            return _Changes(facts, before.quads.then(add, remove, self.backend))
+
+        self.changes, self._unseen = after(self.changes), after(self._unseen)
 
     def solve(self, query: Query) -> Solutions:
         """The solutions of a query over all that follows from the changes so far."""
-        kb, (added, removed) = self._copy, self._unseen
-        if any(map(self.backend.size, (*added.values(), *removed.values()))):
-            kb._change_planned(kb._with_axioms(kb._rule_set, added, removed))
-            self._unseen = Net()
+        kb, unseen = self._copy, self._unseen
+        if any(self.backend.size(table) for net in unseen for tables in net for table in tables.values()):
+            kb._change_planned(unseen.planned(kb))
+            self._unseen = _Changes()
         return kb._session.solve_translated(kb._contents(), query, "materialised")
 
     # Graphs.

@@ -110,16 +110,18 @@ class GraphMethods:
             kb._check_writable()
         carried_out = UpdateRequest(Draft(kb), AllowedFiles(load_from), reading)
         carried_out.run(operations)
-        planned = kb._with_axioms(kb._rule_set, *carried_out.draft.net)
+        planned = carried_out.draft.changes.planned(kb)
         change, state = self._finish(planned, dry_run)
-        return replace(change, notes=(*carried_out.notes, *self._still_there(carried_out.deleted, state)))
+        return replace(
+            change, notes=(*carried_out.notes, *change.notes, *self._still_there(carried_out.deleted, state))
+        )
 
     def _finish(self, planned: Planned, dry_run: bool) -> tuple[Change, Materialisation[Any]]:
         """Makes a change, or only says what it is; the state after it."""
         kb = self._base
         if dry_run:
             state, update = kb._changed(*planned[:3])
-            return kb._described(planned.rule_set, update), state
+            return kb._described(planned, update), state
         change, _ = kb._change_planned(planned)
         return change, kb._completed()
 

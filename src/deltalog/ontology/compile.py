@@ -9,12 +9,12 @@ What is derived is what the OWL 2 RL/RDF rules derive about individuals, classes
 triples (rdfs:subClassOf and so on) are not derived; members of classes without a name are not, either.
 
 Rules for owl:sameAs are there only if something can derive or state it. They replace individuals in every class and
-property that the rules or the data know, so they follow the data (`known`).
+property of the whole program: of facts, of axioms, and of the user's rules (`KnownPredicates`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations, permutations
@@ -54,10 +54,12 @@ from deltalog.ontology.axioms import (
 from deltalog.ontology.compile_expressions import Conclusions, Context, PartialBody, link
 from deltalog.ontology.existentials import Existentials
 from deltalog.ontology.graph import RdfGraph
+from deltalog.ontology.known_predicates import KnownPredicates
 from deltalog.ontology.load import OntologyFile
 from deltalog.ontology.profile import NOT_RDFS, REFLEXIVE, Loss, inconclusive
 from deltalog.ontology.read_axioms import Stated, read_axioms
 from deltalog.ontology.read_expressions import Expressions
+from deltalog.ontology.replaced_triples import REPLACED_MEMBER, REPLACED_OBJECT, REPLACED_SUBJECT
 from deltalog.ontology.swrl import compile_swrl
 from deltalog.ontology.vocabulary import (
     ALL_DIFFERENT,
@@ -114,12 +116,14 @@ class CompiledOntology:
 
 
 def compile_graph(
-    graph: RdfGraph, short: Short, profile: str, known: Collection[Pred], tuning: Tuning
+    graph: RdfGraph, short: Short, profile: str, known: KnownPredicates, tuning: Tuning
 ) -> CompiledOntology:
-    """The rules of a graph's axioms. `known` are the predicates of the data."""
+    """The rules of a graph's axioms. `known` are the predicates of everything else."""
     entries = _entries(graph, read_axioms(graph), short, profile, tuning)
     if profile == "owl2rl":
-        entries += [*_shared(entries), *_equality(entries, known), *_nothing(entries, known)]
+        entries += _shared(entries)
+        known = known.and_rules(rule for entry in entries for rule in entry.rules)
+        entries += [*_equality(known), *_different_from(known), *_nothing(known)]
     order = {group: n for n, group in enumerate(GROUPS)}
     return CompiledOntology(tuple(sorted(entries, key=lambda entry: order[entry.group])))
 
@@ -380,35 +384,51 @@ def _shared(entries: Iterable[Entry]) -> Iterator[Entry]:
         yield Entry("Consistency", "DifferentIndividuals", None, (rule,), is_axiom=False)
 
 
-def _equality(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Entry]:
+def _equality(known: KnownPredicates) -> Iterator[Entry]:
     """Equality by axioms: owl:sameAs is symmetric and transitive, and equal individuals have the same facts."""
-    rules = [rule for entry in entries for rule in entry.rules]
-    preds = {*known, *(head.pred for rule in rules for head in rule.heads), *(p for rule in rules for p in rule.reads)}
-    if equality.SAME_AS not in {*known, *(head.pred for rule in rules for head in rule.heads)}:
+    if not known.may_have(equality.SAME_AS):
         return
-    x, y = Variable("x"), Variable("y")
-    equal = Atom(SAME_AS, (x, y))
     rules_of_same = equality.SYMMETRIC, equality.TRANSITIVE
     yield Entry("Equality", "owl:sameAs is symmetric and transitive", None, rules_of_same, is_axiom=False)
-    replaced = [rule for pred in sorted(filter(_has_individuals, preds)) for rule in equality.replacements(pred)]
-    yield Entry("Equality", "equal individuals have the same facts", None, tuple(replaced), is_axiom=False)
-    label = Constant("DifferentIndividuals")
-    clash = Rule((Atom(INCONSISTENT, (x, label)),), (equal, Atom(DIFFERENT_FROM, (x, y))))
-    itself = Rule((Atom(INCONSISTENT, (x, label)),), (Atom(DIFFERENT_FROM, (x, x)),))
-    yield Entry(
-        "Consistency", "owl:sameAs and owl:differentFrom exclude each other", None, (clash, itself), is_axiom=False
-    )
+    replaced = tuple(_replacements(known))
+    yield Entry("Equality", "equal individuals have the same facts", None, replaced, is_axiom=False)
+
+
+def _replacements(known: KnownPredicates) -> Iterator[Rule]:
+    """Replacement in every class and property. Rules with a variable in the place of a predicate derive facts of
+    predicates that nobody has named, so there it is replacement in triples."""
+    if TRIPLES in known.heads:
+        yield from (REPLACED_SUBJECT, REPLACED_OBJECT)
+    else:
+        yield from (
+            rule for pred in sorted(filter(_has_individuals, known.all)) for rule in equality.replacements(pred)
+        )
+    if not known.heads.isdisjoint((TRIPLES, TYPES)):
+        yield REPLACED_MEMBER
 
 
 def _has_individuals(pred: Pred) -> bool:
-    if pred in (TRIPLES, TYPES, equality.SAME_AS) or not is_rdf(pred) or pred.arity > 2:
+    if pred in (TRIPLES, TYPES, equality.SAME_AS) or not is_rdf(pred) or pred.arity not in (1, 2):
         return False
     return not is_reserved(pred.name) or pred == Pred(DIFFERENT_FROM, 2)
 
 
-def _nothing(entries: Iterable[Entry], known: Collection[Pred]) -> Iterator[Entry]:
+def _different_from(known: KnownPredicates) -> Iterator[Entry]:
+    """Nothing differs from itself or from what it equals."""
+    if not known.may_have(Pred(DIFFERENT_FROM, 2)):
+        return
+    x, y, label = Variable("x"), Variable("y"), Constant("DifferentIndividuals")
+    different = [Rule((Atom(INCONSISTENT, (x, label)),), (Atom(DIFFERENT_FROM, (x, x)),))]
+    if known.may_have(equality.SAME_AS):
+        both = Atom(SAME_AS, (x, y)), Atom(DIFFERENT_FROM, (x, y))
+        different.append(Rule((Atom(INCONSISTENT, (x, label)),), both))
+    text = "owl:sameAs and owl:differentFrom exclude each other"
+    yield Entry("Consistency", text, None, tuple(different), is_axiom=False)
+
+
+def _nothing(known: KnownPredicates) -> Iterator[Entry]:
     nothing = Pred(str(NOTHING), 1)
-    if nothing in {*known, *(head.pred for entry in entries for rule in entry.rules for head in rule.heads)}:
+    if known.may_have(nothing):
         x = Variable("x")
         rule = Rule((Atom(INCONSISTENT, (x, Constant("owl:Nothing"))),), (Atom(nothing.name, (x,)),))
         yield Entry("Consistency", "owl:Nothing has no members", None, (rule,), is_axiom=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,6 +33,11 @@ class OntologyFile:
     @cached_property
     def _subjects(self) -> frozenset[Value]:
         return frozenset(subject for subject, _, _ in self.triples)
+
+    def without(self, triples: Collection[RdfTriple]) -> OntologyFile:
+        """What the file says without some triples; itself if it says none of them."""
+        left = tuple(each for each in self.triples if each not in triples)
+        return self if len(left) == len(self.triples) else replace(self, triples=left)
 
     def mentions(self, name: IRI) -> bool:
         """Whether it says something about a name."""

@@ -1,13 +1,13 @@
 """The methods of a knowledge base that take ontologies: a base class of `KnowledgeBase`.
 
 load_ontology, remove_ontology   rules and facts of ontology files come and go
-_with_axioms                     axioms among facts: the rules follow them
+_planned_change, _with_axioms    axioms among facts: the rules follow them
 inconsistencies                  what contradicts the ontology
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -20,7 +20,7 @@ from deltalog.model.errors import UsageError
 from deltalog.model.limits import limited, within_budget
 from deltalog.model.user_warnings import warn
 from deltalog.ontology.profile_names import check_profile
-from deltalog.syntax.ast import Atom, Constant, Pred, Rule
+from deltalog.syntax.ast import UNNAMED, Atom, Constant, Pred, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +45,15 @@ class Planned(NamedTuple):
     add: dict[Pred, Any]
     remove: dict[Pred, Any]
     ontology: Ontology | None
+    notes: tuple[str, ...] = ()  # what was asked for and does not happen
+
+
+class Asked(NamedTuple):
+    """What a user asks for: facts to add and to remove as they were given, and rules to add."""
+
+    add: Mapping[Pred, Any]
+    remove: Mapping[Pred, Any]
+    rules: Collection[Rule] = ()
 
 
 def ontology_files(given: OntologyPaths) -> list[str | PathLike[str]]:
@@ -54,6 +63,16 @@ def ontology_files(given: OntologyPaths) -> list[str | PathLike[str]]:
     if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
         raise UsageError(f"expected the paths of ontology files, such as ['univ.owl'], and not {told(given)}")
     return list(given)
+
+
+def warn_of_notes(notes: Iterable[str]) -> None:
+    """Says what was asked for and did not happen, where no change is returned that could say so."""
+    for note in notes:
+        warn(note)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 class OntologyMethods:
@@ -141,7 +160,7 @@ class OntologyMethods:
     def _change_ontology(self, ontology: Ontology) -> Change | None:
         kb = self._kb
         kb._check_writable()
-        ontology = self._compiled(ontology, self._explicit)
+        ontology = self._compiled(ontology, self._rule_set, self._explicit)
         planned = self._planned(self._rule_set, {}, {}, ontology)
         prefixes = {**ontology.prefixes, **self.prefixes}
         if self._state is None and self._store is None:
@@ -153,16 +172,86 @@ class OntologyMethods:
 
     # Axioms among facts.
 
-    def _with_axioms(self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any]) -> Planned:
-        """A change with the change of rules that axioms among its facts are."""
-        ontology, changed = self._ontology, add.keys() | remove.keys()
-        if ontology is None:
+    def _planned_change(self, rule_set: RuleSet, asked: Asked) -> Planned:
+        """The change that a user asks for, as a change of rules and explicit facts."""
+        return self._with_axioms(rule_set, *self._kb._with_graphs(asked.add, asked.remove), asked)
+
+    def _with_axioms(self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any], asked: Asked) -> Planned:
+        """A change of explicit facts, with the change of rules that axioms among what was asked for are."""
+        old, changed = self._ontology, add.keys() | remove.keys()
+        if old is None:
             return Planned(rule_set, add, remove, None)
-        if ontology.follows(changed):
-            ontology = self._compiled(ontology, self._united(self._less(self._explicit, remove), add))
-        elif ontology.stated.isdisjoint(changed):
-            return Planned(rule_set, add, remove, ontology)
-        return self._planned(rule_set, add, remove, ontology)
+        self._check_rules_removed(rule_set, old)
+        ontology = self._without_removed(old.giving_up(asked.rules), asked)
+        rules = None if rule_set is self._rule_set else ontology.others(rule_set.rules)
+        if ontology.files != old.files or ontology.follows(changed, rules):
+            ontology = self._compiled(ontology, rule_set, self._united(self._less(self._explicit, remove), add))
+        elif ontology is old and rules is None and ontology.stated.isdisjoint(changed):
+            return Planned(rule_set, add, remove, ontology, tuple(self._not_stated(old, asked)))
+        planned = self._planned(rule_set, add, remove, ontology)
+        notes = (
+            *self._not_stated(old, asked),
+            *self._still_stated(ontology, asked),
+            *self._kept_rules(rule_set, planned),
+        )
+        return planned._replace(notes=notes)
+
+    def _check_rules_removed(self, rule_set: RuleSet, ontology: Ontology) -> None:
+        """UsageError if a rule of the ontology alone is to be removed: it would come back with the next axiom."""
+        for name, rule in self._rule_set.without(rule_set).items():
+            if rule in ontology.own_rules:
+                axiom = next((f", {each.axiom}" for each in ontology.compiled.entries if rule in each.rules), "")
+                raise UsageError(
+                    f"{name} is a rule of the ontology{axiom}; remove its axiom as a fact, by update(remove=...), or "
+                    "the file, by remove_ontology(...)"
+                )
+
+    def _without_removed(self, ontology: Ontology, asked: Asked) -> Ontology:
+        """The ontology without the axioms that are to be removed: those of its files go like those among facts."""
+        removed, stated = self._axioms_to_remove(ontology, asked), ontology.triples_by_predicate
+        concerned = {pred: self._tables(stated[pred])[pred] for pred in stated.keys() & removed.keys()}
+        found = self._atoms(self._kb._triples.common(concerned, removed))
+        return ontology.without_triples({stated[atom.pred][atom] for atom in found}) if found else ontology
+
+    def _axioms_to_remove(self, ontology: Ontology, asked: Asked) -> dict[Pred, Any]:
+        from deltalog.ontology.vocabulary import AXIOM_PREDICATES
+
+        found = {} if ontology.is_generic else self._asked_to_remove(asked)
+        return {pred: table for pred, table in found.items() if pred in AXIOM_PREDICATES}
+
+    def _asked_to_remove(self, asked: Asked) -> dict[Pred, Any]:
+        """The facts that are to be removed from the unnamed graph, and not added as well."""
+        removed = {pred: table for pred, table in asked.remove.items() if not pred.hidden}
+        if UNNAMED in asked.remove:
+            removed = self._united(removed, self._kb._triples.by_predicate(asked.remove[UNNAMED]))
+        return self._less(removed, asked.add)
+
+    # What is asked for and does not happen.
+
+    def _not_stated(self, ontology: Ontology, asked: Asked) -> Iterator[str]:
+        """Of axioms that are to be removed, those that nobody states."""
+        axioms = self._axioms_to_remove(ontology, asked)
+        stated = {pred: ontology.triples_by_predicate.get(pred, {}) for pred in axioms}
+        of_files = self._tables(atom for atoms in stated.values() for atom in atoms)
+        for pred, table in self._less(self._less(axioms, self._explicit), of_files).items():
+            if unknown := self._backend.size(table):
+                yield f"{_counted(unknown, 'axiom')} of {pred.name} to remove: no fact and no ontology file states this"
+
+    def _still_stated(self, ontology: Ontology, asked: Asked) -> Iterator[str]:
+        """Of facts that are to be removed, those that the ontology states: they stay as long as it does."""
+        removed = self._asked_to_remove(asked)
+        stated = self._tables(fact for fact in ontology.facts if fact.pred in removed)
+        for pred, table in self._kb._triples.common(stated, removed).items():
+            if kept := self._backend.size(table):
+                yield (
+                    f"{_counted(kept, 'fact')} of {pred.name} to remove: the ontology states this; `remove_ontology` "
+                    "removes its files"
+                )
+
+    def _kept_rules(self, rule_set: RuleSet, planned: Planned) -> Iterator[str]:
+        for name in self._rule_set.without(rule_set):
+            if name in planned.rule_set.ids:
+                yield f"{name} stays, because it is a rule of the ontology, too"
 
     def _united(self, first: Mapping[Pred, Any], second: Mapping[Pred, Any]) -> dict[Pred, Any]:
         from deltalog.backends.base import united
@@ -174,8 +263,12 @@ class OntologyMethods:
 
         return without(tables, removed, self._backend)
 
-    def _compiled(self, ontology: Ontology, explicit: Mapping[Pred, Any]) -> Ontology:
-        return ontology.compiled_with(self._axioms_of(explicit), explicit)
+    def _compiled(self, ontology: Ontology, rule_set: RuleSet, explicit: Mapping[Pred, Any]) -> Ontology:
+        """The ontology compiled, beside explicit facts and the rules of the user."""
+        from deltalog.ontology.known_predicates import KnownPredicates
+
+        known = KnownPredicates(frozenset(explicit)).and_rules(ontology.others(rule_set.rules))
+        return ontology.compiled_with(self._axioms_of(explicit), known)
 
     def _axioms_of(self, explicit: Mapping[Pred, Any]) -> Iterable[RdfTriple]:
         """The triples of axioms among explicit facts."""
@@ -190,7 +283,7 @@ class OntologyMethods:
         """A change that also takes the rules and facts of the old ontology away, and adds those of the new one. What
         the user has given, too, stays the user's."""
         old, united = self._ontology, self._united
-        kept = dict.fromkeys(rule for rule in rule_set.rules if old is None or rule not in old.own_rules)
+        kept = dict.fromkeys(ontology.others(rule_set.rules))
         own_rules = frozenset(rule for rule in ontology.rules if rule not in kept)
         owned, stated = self._tables(old.own_facts if old is not None else ()), self._tables(ontology.facts)
         concerned = {pred: self._explicit[pred] for pred in owned.keys() | stated.keys() if pred in self._explicit}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,16 @@ from deltalog.model.tuning import Tuning
 from deltalog.ontology.compile import CompiledOntology, compile_graph
 from deltalog.ontology.graph import RdfGraph, RdfTriple
 from deltalog.ontology.imports import Import, missing, still_imported
+from deltalog.ontology.known_predicates import KnownPredicates
 from deltalog.ontology.load import OntologyFile, merged_prefixes
 from deltalog.ontology.print_rules import Prefixes
 from deltalog.ontology.read_axioms import read_facts
-from deltalog.ontology.vocabulary import AXIOM_PREDICATES, NOTHING, SAME_AS
+from deltalog.ontology.vocabulary import AXIOM_PREDICATES, DIFFERENT_FROM, NOTHING, SAME_AS
 from deltalog.program import read_rules
 from deltalog.syntax.ast import Atom, Constant, Pred, Rule, triple
 
 GENERIC = ("@owl2rl", "@owl2rl-datatypes")  # the rules of the profile owl2rl-rdf
-_NEW_RULES = frozenset((Pred(SAME_AS, 2), Pred(str(NOTHING), 1)))  # if the data have facts of them
+_NEW_RULES = (Pred(SAME_AS, 2), Pred(DIFFERENT_FROM, 2), Pred(str(NOTHING), 1))  # if there may be facts of them
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Ontology:
     profile: str = "owl2rl"
     files: tuple[OntologyFile, ...] = ()
     compiled: CompiledOntology = field(default_factory=CompiledOntology)
-    known: frozenset[Pred] = frozenset()  # predicates of the data
+    known: KnownPredicates | None = None  # of facts and of the user's rules; None if it was compiled without them
     rules: tuple[Rule, ...] = ()
     own_rules: frozenset[Rule] = frozenset()  # those that the knowledge base would not have without it
     facts: frozenset[Atom] = frozenset()
@@ -76,34 +77,60 @@ class Ontology:
             self, files=tuple(still_imported(file for file in self.files if file.path.resolve() not in gone))
         )
 
+    def others(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Of rules, those that the knowledge base would have without it."""
+        return [rule for rule in rules if rule not in self.own_rules]
+
+    def giving_up(self, rules: Collection[Rule]) -> Ontology:
+        """The ontology after the user has given rules: they are the user's, even if axioms become them, too."""
+        own = self.own_rules.difference(rules)
+        return self if len(own) == len(self.own_rules) else replace(self, own_rules=own)
+
+    @cached_property
+    def triples_by_predicate(self) -> Mapping[Pred, Mapping[Atom, RdfTriple]]:
+        """What its files say, as facts: axioms, too."""
+        found = dict[Pred, dict[Atom, RdfTriple]]()
+        for stated in dict.fromkeys(each for file in self.files for each in file.triples):
+            atom = _atom(stated)
+            found.setdefault(atom.pred, {})[atom] = stated
+        return found
+
+    def without_triples(self, triples: Collection[RdfTriple]) -> Ontology:
+        """The ontology without triples that its files say; it is to be compiled."""
+        return replace(self, files=tuple(file.without(triples) for file in self.files))
+
     @cached_property
     def missing_imports(self) -> tuple[Import, ...]:
         """The documents that its files import, and that were not found."""
         return missing(self.files)
 
-    def follows(self, changed: Collection[Pred]) -> bool:
-        """Whether a change of facts of some predicates can change the rules."""
+    def follows(self, changed: Collection[Pred], rules: Iterable[Rule] | None) -> bool:
+        """Whether other facts of some predicates, or other rules of the user (None: the same), can change its rules."""
         if self.is_generic:
             return False
-        new = frozenset(changed) - self.known
-        equality = self._has_equality or not _NEW_RULES.isdisjoint(new)
-        return not AXIOM_PREDICATES.isdisjoint(changed) or (bool(new) and equality)
+        if self.known is None or not AXIOM_PREDICATES.isdisjoint(changed):
+            return True
+        known = self.known if rules is None else KnownPredicates(self.known.facts).and_rules(rules)
+        after = known.and_facts(changed)
+        if self._has_equality:
+            return after != self.known
+        return any(after.may_have(pred) != self.known.may_have(pred) for pred in _NEW_RULES)
 
     @cached_property
     def _has_equality(self) -> bool:
         return any(entry.group == "Equality" for entry in self.compiled.entries)
 
-    def compiled_with(self, triples: Iterable[RdfTriple], known: Iterable[Pred]) -> Ontology:
-        """The ontology compiled, with axioms among the facts, for data of some predicates."""
+    def compiled_with(self, triples: Iterable[RdfTriple], known: KnownPredicates) -> Ontology:
+        """The ontology compiled, with axioms among the facts, beside facts and rules of some predicates."""
         stated = dict.fromkeys(t for file in self.files for t in file.triples)
         if self.is_generic:
             rules = tuple(rule for rule in read_rules(GENERIC))
             facts = frozenset(_atom(each) for each in stated) | _facts(rules)
-            return replace(self, rules=tuple(r for r in rules if not r.is_fact), facts=facts)
-        own, others, known = RdfGraph(stated), tuple(triples), frozenset(known)
+            return replace(self, known=known, rules=tuple(r for r in rules if not r.is_fact), facts=facts)
+        own, others = RdfGraph(stated), tuple(triples)
         facts = frozenset(_atom(each) for each in read_facts(stated, own))
         graph = RdfGraph(dict.fromkeys([*stated, *others])) if others else own
-        preds = known | {fact.pred for fact in facts}
+        preds = known.and_facts(fact.pred for fact in facts)
         compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds, self.tuning)
         rules = tuple(rule for rule in compiled.rules if not rule.is_fact)
         return replace(self, compiled=compiled, known=known, rules=rules, facts=facts | _facts(compiled.rules))

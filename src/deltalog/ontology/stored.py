@@ -10,6 +10,7 @@ from typing import Any
 from deltalog.model.terms import IRI, BlankNode, Literal, Value, datatype, lexical, literal
 from deltalog.model.tuning import Tuning
 from deltalog.ontology.graph import RdfTriple
+from deltalog.ontology.known_predicates import KnownPredicates
 from deltalog.ontology.load import OntologyFile
 from deltalog.ontology.state import Ontology
 from deltalog.syntax.ast import Atom, Constant, Pred
@@ -25,17 +26,29 @@ def as_json(ontology: Ontology) -> dict[str, Any]:
         "files": [_file(file) for file in ontology.files],
         "shared_rules": [str(rule) for rule in ontology.rules if rule not in ontology.own_rules],
         "shared_facts": sorted(_atom(fact) for fact in ontology.facts - ontology.own_facts),
+        "known": None if ontology.known is None else _known(ontology.known),
     }
 
 
-def reopened(stored: Mapping[str, Any], axioms: Iterable[RdfTriple], known: Iterable[Pred], tuning: Tuning) -> Ontology:
-    """The ontology, compiled again with the axioms among the facts."""
-    files = tuple(map(_as_file, stored["files"]))
-    ontology = Ontology(stored["profile"], files, tuning=tuning).compiled_with(axioms, known)
+def reopened(stored: Mapping[str, Any], axioms: Iterable[RdfTriple], facts: Iterable[Pred], tuning: Tuning) -> Ontology:
+    """The ontology, compiled again with the axioms among the facts. A store of an earlier release does not say which
+    predicates it was compiled for: those of facts alone, until the next change."""
+    files, known = tuple(map(_as_file, stored["files"])), _as_known(stored.get("known"))
+    compiled_for = known or KnownPredicates(frozenset(facts))
+    ontology = Ontology(stored["profile"], files, tuning=tuning).compiled_with(axioms, compiled_for)
+    ontology = replace(ontology, known=known)
     shared_rules = {rule for text in stored["shared_rules"] for rule in parse(text)}
     shared_facts = frozenset(map(_as_atom, stored["shared_facts"]))
     own_rules = frozenset(rule for rule in ontology.rules if rule not in shared_rules)
     return replace(ontology, own_rules=own_rules, own_facts=ontology.facts - shared_facts)
+
+
+def _known(known: KnownPredicates) -> list[list[list[Any]]]:
+    return [[[pred.name, pred.arity] for pred in sorted(preds)] for preds in (known.facts, known.heads, known.reads)]
+
+
+def _as_known(stored: Any) -> KnownPredicates | None:
+    return None if stored is None else KnownPredicates(*(frozenset(Pred(*each) for each in preds) for preds in stored))
 
 
 def _file(file: OntologyFile) -> dict[str, Any]:
