@@ -287,7 +287,7 @@ def change(
     wanted = find()
     if wanted is None:
         return None
-    with stage("update"), kb._lock:
+    with stage("update"), kb._lock.held:
         return kb._change(*wanted)
 
 
