@@ -24,7 +24,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import wraps
 from types import CodeType, FrameType
 from typing import Any, TypeVar, cast
@@ -97,25 +96,34 @@ def _shield() -> None:
 
 
 def _unshield() -> None:
-    """Restores the handlers of the user, but for those that were replaced meanwhile. If one of them raises here, others
-    may stay behind ours, which passes signals on, until the next shielded call ends."""
     global _active
     _active = False
-    for number in _SHIELDED:
-        if _signal.getsignal(number) is _hold:
-            _set_handler(number, _handlers[number])
+    try:
+        _restore()
+    except BaseException:  # by a handler that is back in place
+        _restore()
+        raise
     if _held:
         _deliver()
 
 
+def _restore() -> None:
+    """Puts the handlers of the user back in place, but for those that were replaced meanwhile."""
+    for number in _SHIELDED:
+        if _signal.getsignal(number) is _hold:
+            _set_handler(number, _handlers[number])
+
+
 def _set_handler(number: int, handler: Callable[[int, FrameType | None], Any]) -> None:
-    with suppress(ValueError):  # in a subinterpreter, which no signal reaches
+    try:  # noqa: SIM105  # faster than `suppress`
         _signal.signal(number, handler)
+    except ValueError:  # in a subinterpreter, which no signal reaches
+        pass
 
 
 def _hold(number: int, frame: FrameType | None) -> None:
     """The handler during a shielded call."""
-    if _is_here(frame) or (_active and _must_stay(frame)):
+    if _changes_handlers(frame) or (_active and _must_stay(frame)):
         if number not in _held:
             _held.append(number)
     else:
@@ -145,12 +153,18 @@ def _must_stay(frame: FrameType | None) -> bool:
     return False
 
 
-def _is_here(frame: FrameType | None) -> bool:
-    """Whether a shield begins or ends in a frame."""
-    return frame is not None and frame.f_code.co_filename == __file__ and frame.f_code not in _LEAVE
+def _changes_handlers(frame: FrameType | None) -> bool:
+    """Whether a shield begins or ends in a frame, or in a function that traces it."""
+    if frame is not None and frame.f_code in _ENTRIES:
+        return True
+    while frame is not None and frame.f_code not in _ENTRIES:
+        if frame.f_code in _STEPS:
+            return True
+        frame = frame.f_back
+    return False
 
 
-_LEAVE = frozenset({check_interrupts.__code__, _deliver.__code__, _hold.__code__})
+_STEPS = frozenset({_shield.__code__, _unshield.__code__, _restore.__code__, _set_handler.__code__})
 
 
 # The process of a command.
