@@ -3,8 +3,9 @@
 python -m tests.campaigns.signal_history SEED SIGNALS [--by timer|calls]
 
 Every call is made again and again while signals come; each ends it or comes too late. Then the same call without
-signals must succeed, and the facts must be those of a plain model of the change: made, or not made. Two kinds of signals
-come: SIGINT, which raises KeyboardInterrupt, and SIGALRM, whose handler raises an ordinary exception, as timeouts do.
+signals must succeed, and the facts must be those of a plain model of the change: made, or not made. There are two kinds
+of signals: SIGINT, which raises KeyboardInterrupt, and SIGALRM, whose handler raises an ordinary exception, as those of
+timeouts do.
 
 `--by timer`: a timer of the system sends them, microseconds to milliseconds after the call has begun. `--by calls`: the
 process sends them to itself after so many calls of functions, which does not depend on time: a history of a seed is
@@ -44,7 +45,7 @@ ONTOLOGY = """
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 <http://e/link> rdfs:domain <http://e/Linked> .
 """
-BURST = 8  # signals before the facts are compared
+BURST = 16  # signals before the facts are compared
 WAIT_SECONDS = 60
 
 Row = tuple[Any, ...]
