@@ -7,6 +7,7 @@ Importing this loads nothing heavy: engines, readers and the parser are loaded w
 
 from typing import TYPE_CHECKING, Any
 
+from deltalog.concurrency.interrupts import shielded
 from deltalog.model.errors import (
     DataError,
     DataWarning,
@@ -54,6 +55,7 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
+@shielded
 def __getattr__(name: str) -> Any:
     if name == "KnowledgeBase":
         from deltalog.kb import KnowledgeBase

@@ -31,6 +31,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from deltalog.column_methods import ColumnMethods, NamedColumns
+from deltalog.concurrency.interrupts import shielded
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.failed_expressions import failed_expressions
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
@@ -121,6 +122,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     read it at any time. See docs/concurrency.md.
     """
 
+    @shielded
     def __init__(
         self,
         program: Sources = "",
@@ -200,6 +202,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         given = f"{len(self.rules):,} rules, {self.explicit_facts:,} explicit facts"
         return f"<KnowledgeBase: {given}, {state}, {self.engine} engine>"
 
+    @shielded
     def _repr_html_(self) -> str:
         from deltalog.model.html_table import html_table
 
@@ -604,7 +607,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         columns = self._columns.known
 
         def views() -> dict[Pred, Facts[AnyTable]]:
-            with self._lock:
+            with self._lock.held:
                 return {pred: of_predicate(pred, table, backend, columns(pred)) for pred, table in find().items()}
 
         return Difference(views, self._names, backend, columns)

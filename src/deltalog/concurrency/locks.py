@@ -23,6 +23,8 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 from weakref import WeakSet
 
+from deltalog.concurrency.interrupts import shielded
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 RETRY_SECONDS = 0.0005  # between two attempts of a fork to have all locks; operations under them take about as long
@@ -51,11 +53,11 @@ class CallLock:
         with _registry:
             _calls.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    @property
+    def held(self) -> Any:
+        """A context in which the lock is held. It is Python's own: a signal between acquiring the lock and entering the
+        context, in a method written in Python, would leave it locked."""
+        return self._lock
 
     def before_fork(self) -> None:
         self._owned = self._lock.acquire(blocking=False)
@@ -68,11 +70,13 @@ class CallLock:
 
 
 def exclusive(method: Method) -> Method:
-    """Calls of such methods take turns on one object: they hold its `_lock`."""
+    """Calls of such methods take turns on one object: they hold its `_lock`. Signals do not leave them at moments that
+    would do harm."""
 
+    @shielded
     @wraps(method)
     def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with self._lock:
+        with self._lock.held:
             return method(self, *args, **kwargs)
 
     return cast(Method, locked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from deltalog.concurrency.interrupts import shielded
 from deltalog.concurrency.locks import exclusive
 from deltalog.model.change import Change
 from deltalog.model.errors import UsageError
@@ -68,6 +69,7 @@ class ExplainMethods(QueryMethods):
         with self._backend.failures.apart():  # expressions that fail in the search are not the materialisation's
             return explainer.explain(self._asked(fact, values), most, levels, lambda: self._contents().preds)
 
+    @shielded
     def consequences(self, fact: Any, values: Any = None) -> Change:
         """The facts that would go if an explicit fact went, and itself, unless it is derived, too; and those that would
         come, by rules with negations or aggregates. The knowledge base stays as it is."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
+from deltalog.concurrency.interrupts import shielded
 from deltalog.model.terms import Value, key
 from deltalog.plan.iri_display import shortened
 from deltalog.syntax.ast import Atom, Constant
@@ -221,6 +222,7 @@ class Explanation:
         how = f"{self.kind}, height {self.height}" if self.holds else f"does not hold, {len(self.attempts)} rules tried"
         return f"<Explanation of {self.fact}: {how}>"
 
+    @shielded
     def _rendered(self, form: str, options: Mapping[str, Any]) -> Any:
         """What `render(explanation, **options)` of `deltalog.explain.render.<form>` returns; loaded when needed."""
         return import_module(f"deltalog.explain.render.{form}").render(self, **options)

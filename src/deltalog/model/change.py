@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.concurrency.cached import cached_property
+from deltalog.concurrency.interrupts import shielded
 from deltalog.io.files import local_path
 from deltalog.io.formats import GRAPH_FORMATS, OutputForm
 from deltalog.model.detached_rows import DetachedRows
@@ -44,7 +45,7 @@ class Difference(Mapping[str, Facts[Any]]):
     def _facts(self) -> Mapping[Pred, Facts[Any]]:
         find = self._find
         if find is not None:  # several threads may compute it
-            self._found = find()
+            self._found = shielded(find)()
             self._find = None  # releases the previous state
         return self._found
 
@@ -74,6 +75,7 @@ class Difference(Mapping[str, Facts[Any]]):
         """The predicates that have facts, for completion of `change.added["`."""
         return list(self)
 
+    @shielded
     def _repr_html_(self) -> str:
         counts = sorted(self.counts().items(), key=lambda each: (-each[1], each[0]))
         rows, total = ((name, f"{count:,}") for name, count in counts), sum(count for _, count in counts)
@@ -130,6 +132,7 @@ class Change:
             caption += f"; {len(self.added_rules)} rules added, {len(self.removed_rules)} removed"
         return html_table(("predicate", "added", "removed") if names else (), rows, len(names), caption)
 
+    @shielded
     def write(self, folder: str | PathLike[str], format: str = "csv") -> None:
         """Writes the facts as `KnowledgeBase.write` does, to `added` and `removed` in a folder that is new or empty."""
         from deltalog.io.write import whole

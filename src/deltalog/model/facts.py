@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from deltalog.concurrency.interrupts import shielded
 from deltalog.model.arguments import checked_text, names_of, told
 from deltalog.model.detached_rows import DetachedRows
 from deltalog.model.errors import UsageError
@@ -34,11 +35,15 @@ def rows(
     if arity == 0:
         yield from [()] * (size - first)
         return
-    ids = backend.rows(table)
+    ids = shielded(backend.rows)(table)
     for start in range(first, size, DECODED_ROWS):
-        backend.limits.check()
-        end = min(start + DECODED_ROWS, size)
-        yield from zip(*(backend.codec.values(column[start:end]) for column in ids), strict=True)
+        yield from _decoded(backend, ids, slice(start, min(start + DECODED_ROWS, size)))
+
+
+@shielded
+def _decoded(backend: Backend[Any], ids: Sequence[Any], part: slice) -> Iterator[tuple[Value, ...]]:
+    backend.limits.check()
+    return zip(*(backend.codec.values(column[part]) for column in ids), strict=True)
 
 
 class Facts(Generic[T]):
@@ -69,6 +74,7 @@ class Facts(Generic[T]):
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
         return rows(self.table, len(self.columns), self._backend)
 
+    @shielded
     def page(self, first: int, most: int) -> list[tuple[Value, ...]]:
         """Some rows: `most` of them, from the one with number `first` on, in the table's order."""
         places = count(first, "rows"), count(most, "rows")
@@ -78,6 +84,7 @@ class Facts(Generic[T]):
         """Raises LimitReached if the call that works on the rows has reached a limit."""
         self._backend.limits.check()
 
+    @shielded
     def __contains__(self, row: object) -> bool:
         if not isinstance(row, tuple | list) or len(row) != len(self.columns):
             return False
@@ -89,24 +96,29 @@ class Facts(Generic[T]):
     def __repr__(self) -> str:
         return f"<{len(self):,} rows of ({', '.join(self.columns)})>"
 
+    @shielded
     def _repr_html_(self) -> str:
         return html_table(self.columns, self, len(self), f"{len(self):,} rows")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Facts, (self.columns, list(self), DetachedRows())
 
+    @shielded
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table; see `deltalog.io.frames` for the types."""
         return self._backend.codec.to_arrow(self.table, self.columns)
 
+    @shielded
     def to_pandas(self) -> pandas.DataFrame:
         extra_package("pandas", "pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
+    @shielded
     def to_polars(self) -> polars.DataFrame:
         polars = extra_package("polars", "polars", "to_polars")
         return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
+    @shielded
     def lines(self, delimiter: str = ",") -> Iterator[str]:
         """The rows as lines of CSV (or with another delimiter), in the form that readers take."""
         from deltalog.io.csv_cells import print_cell
@@ -114,6 +126,7 @@ class Facts(Generic[T]):
         delimiter = checked_text(delimiter, "a delimiter such as ','")
         return (delimiter.join(map(print_cell, row)) for row in self)
 
+    @shielded
     def to_spark(self, session: Any = None) -> Any:
         """A Spark DataFrame, in the session given or the active one. On the Spark engine nothing is collected."""
         frames = self._backend.capabilities.data_frames

@@ -11,6 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
+from deltalog.concurrency.interrupts import shielded
 from deltalog.concurrency.locks import exclusive
 from deltalog.model.limits import Limits, count, limited, within_budget
 from deltalog.model.shown_text import PlainText
@@ -63,6 +64,7 @@ class QueryMethods(ReadMethods):
         with self._backend.failures.apart(now.state is not None):  # those of the goal are not the materialisation's
             return self._session.query(now, goal, method, timeout)
 
+    @shielded
     def sparql(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions | bool:
         """The solutions of a SPARQL SELECT, whether an ASK has one, or the triples of a CONSTRUCT or DESCRIBE. `method`
         is as for `query`.

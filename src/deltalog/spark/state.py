@@ -288,7 +288,7 @@ def change(
     wanted = find()
     if wanted is None:
         return None
-    with stage("update"), kb._lock:
+    with stage("update"), kb._lock.held:
         return kb._change(wanted.rules, Asked(wanted.add, wanted.remove), wanted.prefixes)
 
 

@@ -14,6 +14,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from deltalog.column_methods import as_json
+from deltalog.concurrency.interrupts import shielded
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.io.files import local_path
 from deltalog.model.errors import DataError, DeltalogError, UsageError
@@ -88,6 +89,7 @@ class StoreMethods:
         vars(self).update(_store=store, _version=1, _pinned=False, _stored_settings=self._settings(self._ontology))
 
     @classmethod
+    @shielded
     def open(
         cls, folder: str | PathLike[str], *, readonly: bool = False, version: int | None = None, **settings: Any
     ) -> Self:

@@ -103,7 +103,7 @@ class ColumnExpressions:
 
     def holds(self, condition: Expression, rows: Rows) -> Mask:
         """The rows for which a condition is true."""
-        with self.lock:
+        with self.lock.held:
             try:
                 result = self._fast(condition, rows)
                 if result.dtype != np.bool_:
@@ -119,7 +119,7 @@ class ColumnExpressions:
             return rows.columns[expression], None
         if is_plain_skolem(expression):
             return self._skolems(expression, rows), None
-        with self.lock:
+        with self.lock.held:
             try:
                 return _for_each(self._ids(expression, rows), rows.size), None
             except NoFastPath:
@@ -231,12 +231,12 @@ class ColumnExpressions:
         names = tuple(dict.fromkeys(variables(call)))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
         chosen = Rows({v: rows.columns[v][first] for v in names}, len(first))
-        with self.lock:
+        with self.lock.held:
             parts, numbers = self._skolem_parts(call, chosen)
         found = np.empty((len(first), NAME), np.uint8)
         skolem_names(*_joined(parts), numbers, found)
         ends = NAME * np.arange(1, len(first) + 1)
-        with self.lock:
+        with self.lock.held:
             look_up = self.dictionary.find_texts if only_known else self.dictionary.intern_texts
             ids = look_up(found.reshape(-1), ends - NAME, ends, Kind.BLANK)
             if not only_known:
@@ -247,7 +247,7 @@ class ColumnExpressions:
         """The arguments for which a SKOLEM gives some names, and the names; None if they are not cached. Terms that are
         no blank nodes are no such names."""
         blank = names[self.dictionary.kinds[names] == Kind.BLANK]
-        with self.lock:
+        with self.lock.held:
             return self.skolems.inverse(skolem_form(call), blank, len(self.dictionary))
 
     def _skolem_parts(self, call: Call, rows: Rows) -> tuple[list[bytes], NDArray[np.int64]]:

@@ -329,7 +329,7 @@ class LocalRounds:
     def advance(self) -> tuple[RoundsEnd, list[RoundRecord]]:
         """Runs more rounds: why they end, and a record of each."""
         self._set(MATCHES_LEFT=self._matches)
-        with self._expressions.lock if self._code.computes else nullcontext():
+        with self._expressions.lock.held if self._code.computes else nullcontext():
             self._run(self._expressions.dictionary)
         self._matches = min(2 * self._matches, self._tuning.rounds_max_matches_per_call)
         done = self._get(kernel.ROUNDS)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
+from deltalog.concurrency.interrupts import shielded
 from deltalog.expressions.scalar import sort_key
 from deltalog.expressions.sparql_operators import is_unbound
 from deltalog.model.extras import extra_package
@@ -53,6 +54,7 @@ class Solutions:
     def __repr__(self) -> str:
         return f"<{len(self):,} solutions of ({', '.join(self.columns)})>"
 
+    @shielded
     def _repr_html_(self) -> str:
         return html_table(self.columns, self, len(self), f"{repr(self)[1:-1]} by {self.method}")
 
@@ -71,6 +73,7 @@ class Solutions:
         """All solutions, in their order."""
         return self._solution_rows()
 
+    @shielded
     def _solution_rows(self) -> list[SolutionRow]:
         query, width = self._query, len(self._query.columns)
         rows: Iterable[tuple[Value, ...]] = self._facts
@@ -82,12 +85,14 @@ class Solutions:
         stop = None if query.limit is None else query.offset + query.limit
         return list(islice(solutions, query.offset, stop))
 
+    @shielded
     def serialize(self, format: str) -> str:
         """The results as a text: json, xml, csv or tsv of the W3C, a table, or for triples nt or ttl."""
         from deltalog.query.sparql.results import text
 
         return text(self, format)
 
+    @shielded
     def write(self, stream: IO[Any], format: str) -> None:
         """Writes what `serialize` returns to a stream of text or bytes, piece by piece."""
         from deltalog.query.sparql.results import write
@@ -98,12 +103,14 @@ class Solutions:
         """SPARQL 1.1 Query Results JSON."""
         return self.serialize("json")
 
+    @shielded
     def lines(self, delimiter: str = ",") -> Iterator[str]:
         """The rows as lines of CSV (or with another delimiter); a cell without a value is empty."""
         from deltalog.io.csv_cells import print_cell
 
         return (delimiter.join("" if v is None else print_cell(v) for v in row) for row in self.rows)
 
+    @shielded
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table, with null where a variable has no value; see `deltalog.io.frames` for the types."""
         from deltalog.io.frames import arrow_of_rows
@@ -112,14 +119,17 @@ class Solutions:
             return self._facts.to_arrow()
         return arrow_of_rows(self.rows, self.columns)
 
+    @shielded
     def to_pandas(self) -> pandas.DataFrame:
         extra_package("pandas", "pandas", "to_pandas")
         return self.to_arrow().to_pandas()
 
+    @shielded
     def to_polars(self) -> polars.DataFrame:
         polars = extra_package("polars", "polars", "to_polars")
         return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
+    @shielded
     def to_spark(self, session: Any = None) -> Any:
         """A Spark DataFrame, in the session given or the active one."""
         if self.plain:
