@@ -3,8 +3,7 @@
 A goal is a body; it becomes the rule #goal(constants, variables) <- goal, whose facts are the answers. The constants of
 its atoms are variables of that rule, bound when it is asked: goals that differ in them alone are the same rule, and
 share all that is made of it. A goal with alternatives, a negated body or groups that may be empty is several rules of
-the core language. Then these derive a relation #answers, and the goal asks for all of it; so it does if an aggregate is
-inside of another one.
+the core language. Then these derive a relation #answers, and the goal asks for all of it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
 from deltalog.program.safety import unsafe
 from deltalog.query.adornment import Adornment
-from deltalog.query.rulebase import aggregates, bindings, by_head, reads
+from deltalog.query.rulebase import bindings, by_head, reads
 from deltalog.syntax.ast import (
     Aggregate,
     Atom,
@@ -95,7 +94,7 @@ def as_goal(literals: Sequence[BodyLiteral]) -> Goal:
     core = core_rules(rule)
     if errors := [error for one in core for error in unsafe(one)]:
         raise UnsafeRule(errors)
-    if len(core) > 1 or any(any(aggregates(outer.body)) for outer in aggregates(core[0].body)):
+    if len(core) > 1:
         answers = Atom(ANSWERS, rule.heads[0].terms)
         derived = core_rules(replace(rule, heads=(answers,)))
         return Goal(replace(rule, body=(answers,)), _names(rule), (), derived)

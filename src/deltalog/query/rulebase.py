@@ -6,8 +6,8 @@ an aggregate is evaluated by subqueries like any other atom, and only for the gr
 
 Every predicate has a level. The level of a head is at least that of every predicate in the body, and at least two more
 than that of every predicate that the body negates or aggregates. When all subqueries below a level are answered,
-relations below that level are complete. The bindings of an aggregate are one level below its head, and those of an
-aggregate inside of it one level below that: so there is one more level between them for each that is nested.
+relations below that level are complete. The bindings of an aggregate are one level below its head. No aggregate is
+inside of another one: the analysis has given the inner one a relation (`deltalog.program.aggregates`).
 
 `ordered` is the sideways information passing of both methods: the join order that the planner chooses for a body when
 the bound arguments of the head are known.
@@ -115,8 +115,7 @@ def reads(body: Sequence[BodyLiteral]) -> Iterator[Pred]:
 def _levels(hyper_nodes: Sequence[HyperNode]) -> dict[Pred, int]:
     levels: dict[Pred, int] = {}
     for node in hyper_nodes:  # in topological order
-        step = STEP + max((_nesting(rule.body) for rule in node.rules), default=0)
-        level = max((levels.get(pred, 0) + (step if pred in node.negated else 0) for pred in node.reads), default=0)
+        level = max((levels.get(pred, 0) + (STEP if pred in node.negated else 0) for pred in node.reads), default=0)
         for pred in node.heads:
             levels[pred] = max(levels.get(pred, 0), level)
     return levels
@@ -168,28 +167,14 @@ def bindings(aggregate: Aggregate) -> tuple[Rule, tuple[AggregateCall, ...]]:
 
 
 def _with_bindings(deriving: dict[Pred, tuple[Rule, ...]], levels: dict[Pred, int]) -> dict[Pred, tuple[Rule, ...]]:
-    waiting = [rule for rules in deriving.values() for rule in rules]
-    while waiting:
-        rule = waiting.pop()
-        level = levels.get(rule.heads[0].pred, 0)
-        for aggregate in aggregates(rule.body):
-            inner = bindings(aggregate)[0]
-            pred = inner.heads[0].pred
-            if levels.get(pred, level) >= level:  # below all rules that have this aggregate
-                deriving[pred], levels[pred] = (inner,), level - 1
-                waiting.append(inner)
+    for pred, rules in list(deriving.items()):
+        for rule in rules:
+            if isinstance(rule.body[0], Aggregate):
+                inner = bindings(rule.body[0])[0]
+                read, level = inner.heads[0].pred, levels.get(pred, 0) - 1
+                deriving[read] = (inner,)
+                levels[read] = min(level, levels.get(read, level))  # below all rules that have this aggregate
     return deriving
-
-
-def aggregates(body: Iterable[BodyLiteral]) -> Iterator[Aggregate]:
-    """The aggregates of a body, without those that are inside of others."""
-    return (literal for literal in body if isinstance(literal, Aggregate))
-
-
-def _nesting(body: Iterable[BodyLiteral]) -> int:
-    """How many aggregates are between the outermost one of a body and the innermost."""
-    nested = (inner for inner in aggregates(body) if any(aggregates(inner.body)))
-    return max((1 + _nesting(inner.body) for inner in nested), default=0)
 
 
 # Sideways information passing.
