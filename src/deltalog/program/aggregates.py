@@ -35,11 +35,15 @@ def separate(rules: Iterable[Rule]) -> list[Rule]:
 
 def has_separable(body: Sequence[BodyLiteral]) -> bool:
     """Whether a body has an aggregate beside other literals, or inside of another aggregate."""
-    inner = (literal.body for literal in body if isinstance(literal, Aggregate))
-    return (len(body) > 1 and has_aggregate(body)) or any(map(has_aggregate, inner))
+    return (len(body) > 1 and _has_aggregate(body)) or nests_aggregates(body)
 
 
-def has_aggregate(body: Iterable[BodyLiteral]) -> bool:
+def nests_aggregates(body: Iterable[BodyLiteral]) -> bool:
+    """Whether an aggregate of a body is over another one."""
+    return any(_has_aggregate(literal.body) for literal in body if isinstance(literal, Aggregate))
+
+
+def _has_aggregate(body: Iterable[BodyLiteral]) -> bool:
     return any(isinstance(literal, Aggregate) for literal in body)
 
 

@@ -3,7 +3,8 @@
 A goal is a body; it becomes the rule #goal(constants, variables) <- goal, whose facts are the answers. The constants of
 its atoms are variables of that rule, bound when it is asked: goals that differ in them alone are the same rule, and
 share all that is made of it. A goal with alternatives, a negated body or groups that may be empty is several rules of
-the core language. Then these derive a relation #answers, and the goal asks for all of it.
+the core language. Then these derive a relation #answers, and the goal asks for all of it; so does one with an aggregate
+inside of another.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from deltalog.model.errors import UnsafeRule
 from deltalog.model.terms import Value
-from deltalog.program.aggregates import separate
+from deltalog.program.aggregates import nests_aggregates, separate
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
 from deltalog.program.safety import unsafe
@@ -94,7 +95,7 @@ def as_goal(literals: Sequence[BodyLiteral]) -> Goal:
     core = core_rules(rule)
     if errors := [error for one in core for error in unsafe(one)]:
         raise UnsafeRule(errors)
-    if len(core) > 1:
+    if len(core) > 1 or nests_aggregates(core[0].body):
         answers = Atom(ANSWERS, rule.heads[0].terms)
         derived = core_rules(replace(rule, heads=(answers,)))
         return Goal(replace(rule, body=(answers,)), _names(rule), (), derived)
