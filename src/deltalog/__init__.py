@@ -24,27 +24,57 @@ from deltalog.model.errors import (
 from deltalog.model.terms import IRI, BlankNode, Literal
 
 if TYPE_CHECKING:
+    from deltalog.engine.report import Report
+    from deltalog.explain.model import Explanation
     from deltalog.io.documents import Files
     from deltalog.kb import KnowledgeBase
+    from deltalog.model.change import Change
+    from deltalog.model.facts import Facts
+    from deltalog.model.naming import UnknownPredicate
+    from deltalog.model.tuning import Tuning
     from deltalog.progress_bar import progress
+    from deltalog.query.goal_evaluator import Answers
+    from deltalog.query.sparql.solutions import Solutions
 
 __version__ = "0.1.0"
 
+_LAZY = {  # the modules of names that are imported when they are first used
+    "Answers": "deltalog.query.goal_evaluator",
+    "Change": "deltalog.model.change",
+    "Explanation": "deltalog.explain.model",
+    "Facts": "deltalog.model.facts",
+    "Files": "deltalog.io.documents",
+    "KnowledgeBase": "deltalog.kb",
+    "Report": "deltalog.engine.report",
+    "Solutions": "deltalog.query.sparql.solutions",
+    "Tuning": "deltalog.model.tuning",
+    "UnknownPredicate": "deltalog.model.naming",
+    "progress": "deltalog.progress_bar",
+}
+
 __all__ = [
     "IRI",
+    "Answers",
     "BlankNode",
+    "Change",
     "DataError",
     "DataWarning",
     "DeltalogError",
     "DeltalogWarning",
     "EngineError",
+    "Explanation",
+    "Facts",
     "Files",
     "KnowledgeBase",
     "LimitReached",
     "Literal",
     "NotStratified",
     "ProgramError",
+    "Report",
+    "Solutions",
     "SyntaxProblem",
+    "Tuning",
+    "UnknownPredicate",
     "UnsafeRule",
     "UsageError",
     "progress",
@@ -57,16 +87,8 @@ def __dir__() -> list[str]:
 
 @shielded
 def __getattr__(name: str) -> Any:
-    if name == "KnowledgeBase":
-        from deltalog.kb import KnowledgeBase
+    if name not in _LAZY:
+        raise AttributeError(f"module 'deltalog' has no attribute {name!r}")
+    from importlib import import_module
 
-        return KnowledgeBase
-    if name == "Files":
-        from deltalog.io.documents import Files
-
-        return Files
-    if name == "progress":
-        from deltalog.progress_bar import progress
-
-        return progress
-    raise AttributeError(f"module 'deltalog' has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)

@@ -41,8 +41,9 @@ def run(options: Namespace) -> int:
     with warnings_shown():
         kb = knowledge_base(options.programs, options)
         load_data(kb, options)
-        print(kb.plan() if options.goal is None else kb.plan_goal(options.goal), flush=True)
-    if options.svg is not None:
+        plan = kb.plan() if options.goal is None else kb.plan_goal(options.goal)
+    if options.svg is not None:  # before anything is printed: who reads that may stop at any line
         write_text(options.svg, kb.draw())
         print(f"the dependency graph is in {options.svg}", file=sys.stderr)
+    print(plan, flush=True)
     return 0

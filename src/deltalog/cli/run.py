@@ -156,13 +156,13 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     if options.out is not None and (not souffle or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
-    if is_shown(options):
-        _print_facts(kb, report, options, progress)
     if options.store is not None and report.complete:
         started = time.perf_counter()
         kb.save(options.store)
         kb.close()
         progress.say(f"created the store {options.store} in {time.perf_counter() - started:.2f} s")
+    if is_shown(options):
+        _print_facts(kb, report, options, progress)
     report.spark = spark_by_phase([*metrics, kb.metrics()])
     return report
 

@@ -13,17 +13,27 @@ from deltalog.syntax.lexer import PREFIXES
 
 
 class Names:
-    """The names of some predicates. No two have the same, and no name is also the `name/arity` of another one."""
+    """The names of some predicates. No two have the same, and no name is also the `name/arity` of another one.
 
-    def __init__(self, preds: Iterable[Pred], prefixes: Mapping[str, str] = PREFIXES) -> None:
-        self._preds, self._prefixes = frozenset(preds), prefixes
+    A predicate of those that are `given` keeps its name if rules with a variable for a predicate or a class derive
+    facts of another arity."""
+
+    def __init__(
+        self, preds: Iterable[Pred], prefixes: Mapping[str, str] = PREFIXES, given: Iterable[Pred] = ()
+    ) -> None:
+        self._preds, self._prefixes, self._given = frozenset(preds), prefixes, frozenset(given)
 
     @cached_property
     def by_name(self) -> dict[str, Pred]:
         """The predicates by their displayed names, sorted."""
-        times, taken = Counter(pred.name for pred in self._preds), set(map(str, self._preds))
-        plain = {name for name, count in times.items() if count == 1 and name not in taken}
-        return {pred.name if pred.name in plain else str(pred): pred for pred in sorted(self._preds)}
+        taken = set(map(str, self._preds))
+        plain = {pred for pred in (self._alone(self._preds) | self._alone(self._given)) if pred.name not in taken}
+        return {pred.name if pred in plain else str(pred): pred for pred in sorted(self._preds)}
+
+    def _alone(self, preds: frozenset[Pred]) -> set[Pred]:
+        """The predicates whose names no others of some have."""
+        times = Counter(pred.name for pred in preds)
+        return {pred for pred in preds & self._preds if times[pred.name] == 1}
 
     def find(self, predicate: str) -> Pred:
         """The predicate of a name, or of `name/arity`; UsageError if there is none, or if the name has several."""

@@ -9,7 +9,7 @@ take the place of those that it does not make any more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,18 @@ from deltalog.program.rule_set import RuleSet
 from deltalog.program.souffle_rules import souffle_rules
 from deltalog.program.stages import OrderedStage
 from deltalog.souffle.program_text import ProgramText
-from deltalog.syntax.ast import Atom, HiddenName, Pred, Rule
+from deltalog.syntax.ast import (
+    Aggregate,
+    Atom,
+    BodyLiteral,
+    Disjunction,
+    HiddenName,
+    NegatedBody,
+    Pred,
+    Rule,
+    Variable,
+    variables,
+)
 from deltalog.syntax.parser import parse_document
 
 SETTING = "souffle"  # the name under which programs are stored among settings
@@ -111,9 +122,22 @@ def _is_lost(rule: Rule) -> bool:
 
 
 def _has_text(rule: Rule) -> bool:
-    """Whether a rule can be said in deltalog's own language: without hidden relations and functions of Soufflé's."""
+    """Whether a rule can be said in deltalog's own language: without hidden relations, functions of Soufflé's, and
+    variables that were renamed."""
     preds = (*rule.reads, *(head.pred for head in rule.heads))
-    return PREFIX not in str(rule) and not any(pred.hidden for pred in preds)
+    renamed = any("#" in variable.name for variable in _variables(rule.body))
+    return PREFIX not in str(rule) and not renamed and not any(pred.hidden for pred in preds)
+
+
+def _variables(body: Iterable[BodyLiteral]) -> Iterator[Variable]:
+    """All variables of a body, also of bodies inside of it."""
+    for literal in body:
+        yield from variables(literal)
+        match literal:
+            case Aggregate(inner) | NegatedBody(inner):
+                yield from _variables(inner)
+            case Disjunction(alternatives):
+                yield from (variable for inner in alternatives for variable in _variables(inner))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class Contents(Generic[T]):
 
     def names(self, others: Iterable[Pred] = ()) -> Names:
         """What the predicates, and others, are called."""
-        return Names(self.preds.union(others), self.prefixes)
+        return Names(self.preds.union(others), self.prefixes, {*self.mentioned, *self.explicit})
 
     @property
     def has_wildcard_heads(self) -> bool:

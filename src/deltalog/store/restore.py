@@ -93,7 +93,8 @@ def applied(
 
 def _take_settings(kb: KnowledgeBase, settings: Mapping[str, Any]) -> None:
     if "columns" in settings:
-        kb._assign(_column_names=from_json(settings["columns"]))
+        columns = from_json(settings["columns"])
+        kb._assign(_column_names=columns, _mentioned=kb._mentioned | frozenset(columns))
     if "selector" in settings:
         from deltalog.query.selector import Model
 
