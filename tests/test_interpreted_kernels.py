@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import subprocess
 import sys
@@ -533,3 +534,39 @@ def test_a_small_program_loads_no_numba(tmp_path: Path) -> None:
 
 def test_the_registry_has_every_kernel() -> None:
     assert {kernel.__name__ for kernel in KERNELS} >= {"rounds", "parse", "compose", "get", "advance"}
+
+
+# The cache on disk.
+
+
+@pytest.fixture
+def no_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[compiling.KernelCache]:
+    """Dispatchers are made anew, in a process that has not noticed yet that they cannot be kept."""
+    monkeypatch.setattr(compiling, "_compiled", {})
+    monkeypatch.setattr(compiling, "CACHE", compiling.KernelCache())
+    yield compiling.CACHE
+
+
+def test_kernels_without_a_folder_for_the_cache(
+    no_cache: compiling.KernelCache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from numba.core.caching import CacheImpl
+
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    assert all(each.dispatcher.stats.cache_path is None for each in KERNELS if each.options == compiling.CALLED)  # type: ignore[attr-defined]
+    assert sorted_keys.is_sorted.dispatcher(np.array([1, 2], np.uint64))
+    (note,) = (record.getMessage() for record in caplog.records if record.name == "deltalog")
+    assert "cache folder can be written" in note
+    assert "NUMBA_CACHE_DIR" in note
+
+
+def test_kernels_that_cannot_be_saved(no_cache: compiling.KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core.caching import IndexDataCacheFile
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", full)
+    monkeypatch.setattr(IndexDataCacheFile, "load", lambda *_: None)
+    assert sorted_keys.is_sorted.dispatcher(np.array([1, 2], np.uint64))
+    assert "No space left on device" in no_cache.problem

@@ -19,12 +19,14 @@ from deltalog.backends.capabilities import required
 from deltalog.backends.codec import encode_rows
 from deltalog.backends.local import LocalBackend
 from deltalog.backends.local.table import Table
-from deltalog.backends.local.workers import Workers
+from deltalog.backends.local.workers import Workers, _Batch
 from deltalog.model.limits import Limits
 from deltalog.model.terms import Value, key
 from deltalog.model.tuning import Tuning
 from deltalog.plan.ir import Part, Plan, columns
 from deltalog.program.schemes import Scheme, SchemeKind
+
+PATIENCE = 500  # seconds that a thread waits for another on a busy machine
 
 # Batches inside of batches.
 
@@ -50,21 +52,29 @@ def test_results_are_in_order() -> None:
 
 @pytest.mark.parametrize("error", [ValueError, LimitReached, KeyboardInterrupt])
 @pytest.mark.parametrize("first", [True, False], ids=["in the caller", "in a thread of the pool"])
-def test_an_exception_reaches_the_caller_and_ends_the_batch(error: type[BaseException], first: bool) -> None:
+def test_an_exception_reaches_the_caller_and_ends_the_batch(
+    error: type[BaseException], first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     workers, begun = Workers(2, 2), list[int]()
-    here, barrier = threading.current_thread(), threading.Barrier(2)
+    here, barrier, ended = threading.current_thread(), threading.Barrier(2), threading.Event()
+    end = _Batch._end
+
+    def end_and_tell(batch: _Batch[int, int], failed: BaseException | None) -> None:
+        end(batch, failed)
+        ended.set()
 
     def task(number: int) -> int:
         begun.append(number)
-        if number < 2:
-            barrier.wait(60)  # one in each thread
-            if (threading.current_thread() is here) is first:
-                raise error("here")
+        barrier.wait(PATIENCE)  # one task in each thread
+        if (threading.current_thread() is here) is first:
+            raise error("here")
+        assert ended.wait(PATIENCE)  # the other thread has ended the batch
         return number
 
+    monkeypatch.setattr(_Batch, "_end", end_and_tell)
     with pytest.raises(error, match="here"):
         workers.map(lambda n: workers.map(task, range(10_000)) if n == 0 else [], range(1))
-    assert len(begun) < 10_000
+    assert sorted(begun) == [0, 1]
     assert workers.map(abs, [-1, -2, -3]) == [1, 2, 3]
 
 

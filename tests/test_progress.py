@@ -95,7 +95,7 @@ def test_a_bar_on_a_terminal_is_gone_after_an_interrupt(tmp_path: Path) -> None:
             seen += piece
     except OSError:  # nobody writes any more
         pass
-    assert running.wait(60) == 143
+    assert running.wait(500) == 143
     text = seen.decode()
     assert "\x1b[?25h" in text.rpartition("\x1b[?25l")[2]  # the cursor is back
     assert re.sub(r"\x1b\[[?\d]*[A-Za-z]", "", text).rstrip().endswith("interrupted; nothing was written")

@@ -45,7 +45,7 @@ ONTOLOGY = """
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 <http://e/link> rdfs:domain <http://e/Linked> .
 """
-BURST = 16  # signals before the facts are compared
+BURST = 24  # signals before the facts are compared
 WAIT_SECONDS = 60
 
 Row = tuple[Any, ...]
@@ -128,7 +128,7 @@ class TimerSignals:
         self._timers: dict[int, ctypes.c_void_p] = {}
 
     def arm(self, number: int) -> None:
-        seconds = 10 ** self._random.uniform(-4.7, -1.9)
+        seconds = 10 ** self._random.uniform(-4.7, -2.2)
         self._set(number, int(seconds * 1e9))
 
     def disarm(self) -> None:

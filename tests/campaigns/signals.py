@@ -18,10 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-SIGNALS_PER_PROCESS = 1000
+SIGNALS_PER_PROCESS = 4000
 COLD_SIGNALS = 100  # with an empty cache each takes about as long as compiling a kernel
 TIMEOUT_SECONDS = 1800
-SETTINGS = ("auto", "compile", "auto", "interpret", "auto-cold", "auto", "compile", "interpret", "auto", "compile-cold")
+SETTINGS = (*("auto", "compile", "auto", "interpret") * 5, "auto-cold", "compile-cold")
 
 
 class Played(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import unicodedata
 import xml.etree.ElementTree as ElementTree
 from base64 import b64encode
@@ -201,9 +200,7 @@ def test_an_answer_without_any_reason_is_an_answer(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_shared_parts_are_said_once(form: str) -> None:
-    started = time.perf_counter()
-    said = shown(doubling(45), form)
-    assert time.perf_counter() - started < 5
+    said = shown(doubling(45), form)  # which would not end if they were not shared
     assert len(said) < 200_000
     rule = "?X = 43, ?Y = 44"
     assert len(re.findall(re.escape(rule), re.sub("<title>.*?</title>", "", words_of(said, form), flags=re.S))) == 1

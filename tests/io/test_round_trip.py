@@ -233,7 +233,7 @@ def test_who_still_writes_after_an_interrupt_writes_nowhere(tmp_path: Path) -> N
     writer: list[Thread] = []
     with pytest.raises(KeyboardInterrupt):
         whole(tmp_path / "out", fill)
-    writer[0].join(5)
+    writer[0].join()
     stop.set()
     assert list(tmp_path.iterdir()) == []
 

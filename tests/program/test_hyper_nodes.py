@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,9 +141,7 @@ def test_hyper_nodes_are_in_topological_order(heads_and_bodies: list[tuple[int, 
 
 def test_thousands_of_rules() -> None:
     chain = parse("\n".join(f"p{i + 1}(X) :- p{i}(X), NOT q{i}(X)." for i in range(4000)))
-    began = time.perf_counter()
     program = analyse(chain)
     assert program.hyper_nodes[-1].depth == 3999
-    assert time.perf_counter() - began < 10
     ring = parse("\n".join(f"p{(i + 1) % 4000}(X) :- p{i}(X)." for i in range(4000)))
     assert len(analyse(ring).hyper_nodes) == 1

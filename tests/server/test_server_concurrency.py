@@ -77,7 +77,7 @@ def test_frozen_states_of_an_engine_that_has_none() -> None:
 
 def test_readers_see_whole_versions() -> None:
     """A writer moves a chain of edges on; whoever reads finds all of one place, and the version says which."""
-    with running() as server, httpx2.Client(base_url=server.address, timeout=30) as made:
+    with running() as server, httpx2.Client(base_url=server.address, timeout=300) as made:
         done = threading.Event()
 
         def rows(step: int) -> list[list[int]]:
@@ -87,7 +87,7 @@ def test_readers_see_whole_versions() -> None:
 
         def read() -> int:
             reads = 0
-            with httpx2.Client(base_url=server.address, timeout=30) as mine:
+            with httpx2.Client(base_url=server.address, timeout=300) as mine:
                 while not done.is_set() or not reads:
                     found = mine.get("/query", params={"goal": "path(?x, ?y), ?y > -1"}).json()
                     step = found["version"] - first
@@ -106,13 +106,13 @@ def test_readers_see_whole_versions() -> None:
 
 def test_a_slow_query_holds_up_no_change() -> None:
     """The changes are all made while the query runs, which only its time limit ends."""
-    with running(chain(300), seconds=5.0) as server, httpx2.Client(base_url=server.address, timeout=30) as made:
+    with running(chain(300), seconds=5.0) as server, httpx2.Client(base_url=server.address, timeout=300) as made:
         post(made, "/query", {"goal": "path(1, ?x)"})
         made.post("/query", json={"goal": SLOW, "timeout": 0.1})  # now all kernels are compiled
         post(made, "/update", {"add": {"edge": [[-101, -100]]}})
         post(made, "/query", {"goal": "path(-101, ?x)"})
         with ThreadPoolExecutor(1) as pool:
-            slow = pool.submit(httpx2.post, f"{server.address}/query", json={"goal": SLOW}, timeout=30)
+            slow = pool.submit(httpx2.post, f"{server.address}/query", json={"goal": SLOW}, timeout=300)
             for i in range(10):
                 post(made, "/update", {"add": {"edge": [[-i, -i - 1]]}})
                 assert post(made, "/query", {"goal": f"path({-i}, ?x)"})["total"] >= 1
@@ -185,10 +185,10 @@ def test_changes_are_durable_and_requests_end_well(store: Path) -> None:
         assert httpx2.get(f"{address}/health", headers={"host": "e.org"}).status_code == 403
         made = httpx2.post(f"{address}/update", json={"add": {"edge": [[-1, 0]]}}).json()
         assert made["version"] == 2 and made["durable"]
-        slow = pool.submit(httpx2.post, f"{address}/query", json={"goal": SLOW, "timeout": 1.0}, timeout=30)
+        slow = pool.submit(httpx2.post, f"{address}/query", json={"goal": SLOW, "timeout": 1.0}, timeout=300)
 
         def watch() -> list[Any]:
-            with httpx2.stream("GET", f"{address}/changes", params={"predicate": "edge"}, timeout=30) as stream:
+            with httpx2.stream("GET", f"{address}/changes", params={"predicate": "edge"}, timeout=300) as stream:
                 return [event.name for event in events(stream)]
 
         watched = pool.submit(watch)
@@ -196,7 +196,7 @@ def test_changes_are_durable_and_requests_end_well(store: Path) -> None:
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
         assert slow.result().status_code == 503 and watched.result() == ["start"]
-        assert process.wait(20) == 0
+        assert process.wait(300) == 0
         assert process.stderr is not None and process.stderr.read() == ""
         with pytest.raises(httpx2.ConnectError):
             httpx2.get(f"{address}/health")

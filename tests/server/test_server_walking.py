@@ -149,7 +149,7 @@ def test_bad_requests(body: dict[str, Any]) -> None:
 
 
 def test_everything_that_changes_is_an_event() -> None:
-    with running() as server, httpx2.stream("GET", f"{server.address}/changes?since=1", timeout=10) as stream:
+    with running() as server, httpx2.stream("GET", f"{server.address}/changes?since=1", timeout=300) as stream:
         change = {"add": {"edge": [["d", "e"]]}, "add_rules": "far(X, Y) :- path(X, Y), NOT edge(X, Y)."}
         made = httpx2.post(f"{server.address}/update", json=change).json()
         found = next(events(stream))

@@ -2,7 +2,7 @@
 
 A kernel is a Python function over arrays and addresses. Numba compiles it to machine code. That takes seconds the first
 time; later it is loaded from a cache on disk (beside the source, or where Numba keeps caches if that folder is not
-writable). But loading Numba alone takes half a second and 80 MB, and a small program is done before that. So a kernel
+writable; if neither is, every process compiles, and logs a warning). But loading Numba alone takes half a second and 80 MB, and a small program is done before that. So a kernel
 is **interpreted** at first: Python runs it, on the same arrays and with the same results, and there is nothing to
 convert when it is compiled later. `Kernel` decides by one rule, for each kernel and call:
 
@@ -23,6 +23,7 @@ version for Python: the function of the same name in the module of the same name
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 import threading
@@ -261,5 +262,52 @@ def _with_dispatchers(module: str) -> Namespace:
             space[name] = getattr(instructions, value.__name__)
         elif isinstance(value, Kernel):
             own = value.__module__ == module
-            space[name] = instructions.njit(**value.options)(_copy(value.function, space)) if own else value.dispatcher
+            space[name] = _dispatcher(instructions.njit, value, space) if own else value.dispatcher
     return space
+
+
+def _dispatcher(njit: Any, kernel: Kernel, space: Namespace) -> Any:
+    options = {option: value for option, value in kernel.options.items() if option != "cache"}
+    dispatcher = njit(**options)(_copy(kernel.function, space))
+    if kernel.options.get("cache"):
+        _enable_cache(dispatcher)
+    return dispatcher
+
+
+def _enable_cache(dispatcher: Any) -> None:
+    """Keeps compiled code on disk; a folder that cannot be written, or no longer, is no reason to fail."""
+    try:
+        dispatcher.enable_caching()
+    except RuntimeError:  # Numba finds no folder
+        CACHE.give_up("neither the folder of the package nor the user's cache folder can be written")
+        return
+    cache = dispatcher._cache
+    save = cache.save_overload
+
+    def save_if_possible(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as problem:
+            CACHE.give_up(str(problem))
+
+    cache.save_overload = save_if_possible
+
+
+class KernelCache:
+    """Whether compiled kernels are kept on disk, and why not."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+
+    def give_up(self, problem: str) -> None:
+        """Logs the first problem."""
+        if not self.problem:
+            self.problem = problem
+            logging.getLogger("deltalog").warning(NOT_KEPT, problem)
+
+
+NOT_KEPT = (
+    "compiled kernels cannot be kept on disk (%s), so every process compiles them again, which takes some seconds; "
+    "set NUMBA_CACHE_DIR to a folder that can be written"
+)
+CACHE = KernelCache()
