@@ -258,7 +258,7 @@ TERMS: list[Example] = [
 STRINGS: list[Example] = [
     ("concat", ("a", 1, True, IRI("x:y"), 1.5), "a1truex:y1.5"),
     ("concat", (), ""),
-    ("concat", (-0.0,), "0.0"),
+    ("concat", (-0.0,), "-0.0"),
     ("concat", (ENGLISH, "!"), "Hello!"),
     ("strlen", ("häß𝄞",), 4),
     ("strlen", (ENGLISH,), 5),
@@ -365,7 +365,7 @@ def test_aggregate(function: str, values: list[Value], result: Value) -> None:
 
 
 def test_distinct_counts_values_not_numbers() -> None:
-    assert aggregate("count", [1, 1, 1.0, True, "1", 0.0, -0.0], distinct=True) == 5
+    assert aggregate("count", [1, 1, 1.0, True, "1", 0.0, -0.0], distinct=True) == 6
     assert aggregate("sum", [2, 2, 3], distinct=True) == 5
 
 

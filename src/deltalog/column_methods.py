@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deltalog.io.documents import Files
@@ -42,8 +43,11 @@ class ColumnMethods:
         return known
 
     def _as_read(self, given: Any) -> Any:
-        """Files with the settings of tables that this knowledge base has; anything else as it is."""
-        return given.over(self._table_settings) if isinstance(given, Files) else given
+        """Files with the settings of tables and the limits that this knowledge base has; anything else as it is."""
+        if not isinstance(given, Files):
+            return given
+        reading = replace(given.reading, max_depth=self._backend.tuning.rdf_max_depth)
+        return replace(given, reading=reading).over(self._table_settings)
 
     @contextmanager
     def _naming(self, facts: Mapping[str, Any] | Files | None) -> Iterator[None]:

@@ -11,7 +11,8 @@ number that `terms.number` says. Booleans are no numbers. Results are plain `int
   - `/` is a float: both sides become floats, then they are divided. With a decimal and no float it is a decimal of 28
     significant digits, as in SPARQL. A zero divisor fails.
   - `%` has the sign of the divisor, as in Python; a zero divisor fails.
-  - A float result that is NaN or infinite fails, unless an operand was so already. There is no negative zero.
+  - A float result that is NaN or infinite fails, unless an operand was so already. A zero that is computed is
+    never negative; -0.0 that was given stays as it is, and equals 0.0.
   - `abs ceil floor round` keep the type of their argument. `round` takes halves away from zero.
   - `min max` of numbers give one of them (1 rather than 1.0; NaN is above every number).
   - `pow` of an integer and a non-negative integer is an integer, of a decimal and a whole number that is not negative a
@@ -468,8 +469,8 @@ def _item(value: Value, number: Value) -> Value:
 
 
 def text(value: Value) -> str:
-    """The text of a value, the same for values that are one value (so never "-0.0")."""
-    return lexical(value + 0.0 if isinstance(value, float) else value)
+    """The text of a value."""
+    return lexical(value)
 
 
 def _string(value: Value) -> str:

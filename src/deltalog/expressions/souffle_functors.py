@@ -47,7 +47,7 @@ def single(x: float) -> float:
         found: float = struct.unpack("f", struct.pack("f", x))[0]
     except OverflowError:
         return math.inf if x > 0 else -math.inf
-    return found + 0.0
+    return found
 
 
 # Arithmetic
@@ -137,7 +137,7 @@ def _of_integers(compute: Callable[..., int], wrap: Callable[[int], int]) -> Cal
 
 
 def _of_floats(compute: Callable[..., float]) -> Callable[..., Value]:
-    return lambda *values: single(compute(*map(_float, values)))
+    return lambda *values: single(compute(*map(_float, values))) + 0.0
 
 
 def _integer(value: Value) -> int:

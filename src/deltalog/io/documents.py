@@ -27,6 +27,7 @@ from deltalog.io.files import local_path
 from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 from deltalog.model.table_options import DEFAULT_TABLES, TableKeywords, TableOptions, TableSettings
+from deltalog.model.tuning import Tuning
 from deltalog.syntax.file_directives import NamedFile
 
 MARK = b"# deltalog: blank nodes by their global names\n"
@@ -43,6 +44,7 @@ class Reading:
     strict: whether N-Triples and N-Quads with relative IRIs, bare numbers or booleans are refused, and graphs in `.nt`.
     graphs: whether the graphs of quads are kept; without them a quad is a triple.
     tables: how tables are read; the other options are those of RDF files.
+    max_depth: how many elements of RDF/XML, or objects and arrays of JSON-LD, may be nested.
     """
 
     base: str | None = None
@@ -50,6 +52,7 @@ class Reading:
     strict: bool = False
     graphs: bool = True
     tables: TableSettings = DEFAULT_TABLES
+    max_depth: int = Tuning().rdf_max_depth
 
     def __post_init__(self) -> None:
         if self.base is not None and not (isinstance(self.base, str) and _ABSOLUTE_IRI.fullmatch(self.base)):

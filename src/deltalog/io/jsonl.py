@@ -215,5 +215,5 @@ def _line(row: Sequence[Value]) -> str:
 def _json(value: Value) -> Any:
     """As `json_value`, but numbers as they are: readers of lines keep integers and floats apart."""
     if type(value) is float and math.isfinite(value):
-        return value + 0.0
+        return value
     return value if type(value) is int and abs(value) < 10 ** (MAX_DIGITS - 1) else json_value(value)

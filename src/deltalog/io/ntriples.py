@@ -39,6 +39,7 @@ from deltalog.io.text import (
 )
 from deltalog.kernels import ntriples as kernels
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.limits import check_running
 from deltalog.model.terms import RDF_TYPE, TUPLE, XSD, Kind, Value, lexical, literal
 from deltalog.syntax.ast import QUADS, Pred
 
@@ -174,6 +175,7 @@ def _parse_all(blocks: Iterator[Block], path: Path, strict: int) -> list[Worker]
         pending: list[Future[Result]] = []
         line = 0
         for i, block in enumerate(blocks):
+            check_running()
             pending.append(threads[i % cores].submit(workers[i % cores].parse, block))
             if len(pending) > AHEAD * cores:
                 line += _checked(pending.pop(0).result(), line, path)

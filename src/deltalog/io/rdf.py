@@ -23,13 +23,14 @@ from deltalog.io.documents import DEFAULT, Reading, document_name
 from deltalog.io.entities import expanded
 from deltalog.io.files import read_all
 from deltalog.io.ntriples import by_mark, facts_of
-from deltalog.io.rdfxml import prepared
+from deltalog.io.rdfxml import PIECE, prepared
 from deltalog.io.text import BYTE_ORDER_MARK, place_error
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
+from deltalog.model.limits import check_running
 from deltalog.model.terms import IRI, BlankNode, Value, literal
 
-BATCH = 100_000
+BATCH = 10_000  # triples between two checks of the limits
 
 
 def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> FactColumns:
@@ -43,11 +44,14 @@ def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, 
     data = data.removeprefix(BYTE_ORDER_MARK)
     text, no_language, base = data, None, reading.base_of(path)
     if format == "xml":
-        text, no_language = prepared(expanded(data, path), path)
+        text, no_language = prepared(expanded(data, path), path, reading.max_depth)
+    elif format == "jsonld":
+        _check_depth(data, path, reading.max_depth)
     terms, blank_nodes = Dictionary(), BlankNodes(data, format, path, reading)
     try:
-        batches = list(_batches(_parsed(text, format, base), terms, blank_nodes, no_language))
+        batches = list(_batches(_parsed(_Pieces(text), format, base), terms, blank_nodes, no_language))
     except SyntaxError as problem:
+        check_running()
         raise _readable(problem, data, path, lambda: _last_line_read(text, format, base)) from None
     ids = dictionary.merge(terms)
     return facts_of(ids[np.concatenate([np.empty((4, 0), np.uint32), *batches], axis=1)], dictionary, reading.graphs)
@@ -58,9 +62,27 @@ def _batches(
 ) -> Iterator[Any]:
     """The triples as columns of ids, the graph last (0 where there is none), some at a time."""
     while batch := list(islice(triples, BATCH)):
+        check_running()
         columns = ([t.subject for t in batch], [t.predicate for t in batch], [t.object for t in batch])
         ids = [terms.encode([_value(term, blank_nodes, no_language) for term in column]) for column in columns]
         yield np.array([*ids, _graphs(batch, terms, blank_nodes)], np.uint32)
+
+
+def _check_depth(data: bytes, path: Path, most: int) -> None:
+    """DataError if objects and arrays of JSON are nested too deeply: the parser calls itself for each of them."""
+    if data.count(b"[") + data.count(b"{") <= most:
+        return
+    signs = np.frombuffer(_JSON_STRING.sub(b"", data), np.uint8)
+    depth = np.cumsum(_JSON_STEPS[signs], dtype=np.int64)
+    if depth.max(initial=0) > most:
+        raise DataError(
+            f"{path}: more than {most:,} objects and arrays are nested; Tuning(rdf_max_depth=...) allows more"
+        )
+
+
+_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_JSON_STEPS = np.zeros(256, np.int8)
+_JSON_STEPS[list(b"[{")], _JSON_STEPS[list(b"]}")] = 1, -1
 
 
 def _graphs(batch: Sequence[Any], terms: Dictionary, blank_nodes: BlankNodes) -> NDArray[np.uint32]:
@@ -155,14 +177,31 @@ def _last_line_read(data: bytes, format: str, base: str) -> int:
     return max(1, lines.number)
 
 
-class _Lines(io.RawIOBase):
+class _Document(io.RawIOBase):
+    """A document that pyoxigraph reads piece by piece."""
+
+    def readable(self) -> bool:
+        return True
+
+
+class _Pieces(_Document):
+    """A document; the limits of the call are checked before each piece."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def read(self, size: int = -1) -> bytes:
+        check_running()
+        part = self._data[self._at : self._at + (PIECE if size < 0 else min(size, PIECE))]
+        self._at += len(part)
+        return part
+
+
+class _Lines(_Document):
     """A document that is read a line at a time."""
 
     def __init__(self, data: bytes) -> None:
         self._lines, self._rest, self.number = iter(data.splitlines(keepends=True)), b"", 0
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1) -> bytes:
         if not self._rest:

@@ -14,11 +14,13 @@ import re
 from contextlib import suppress
 from itertools import count, pairwise
 from pathlib import Path
-from xml.parsers.expat import ExpatError, ParserCreate
+from xml.parsers.expat import ErrorString, ExpatError, ParserCreate
 
 from deltalog.io.text import place_error
+from deltalog.model.limits import check_running
 from deltalog.model.terms import RDF
 
+PIECE = 1 << 18  # bytes that are read between two checks of the limits
 NODES, PROPERTIES, TEXT = range(3)  # what the elements inside of another are
 XML = "http://www.w3.org/XML/1998/namespace"
 INSIDE = {None: NODES, "Resource": PROPERTIES, "Collection": NODES}
@@ -31,13 +33,14 @@ _NAME = re.compile(rb"<[^\s/>]+")
 _ATTRIBUTE = re.compile(rb"\s*([^\s=]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 
 
-def prepared(data: bytes, path: Path) -> tuple[bytes, str | None]:
+def prepared(data: bytes, path: Path, max_depth: int) -> tuple[bytes, str | None]:
     """A document for pyoxigraph, and the tag in it that means no language, if there is one.
 
-    Raises DataError for an attribute that cannot stand where it does; malformed XML is left to the parser.
+    Raises DataError for XML that is malformed, cut short or too deep, and for an attribute that cannot stand where it
+    does. An encoding that Expat does not know is left to the parser.
     """
-    elements = _Elements(path)
-    with suppress(ExpatError, LookupError, ValueError):
+    elements = _Elements(path, max_depth)
+    with suppress(LookupError, ValueError):
         elements.read(data)
     if not elements.empty_languages:
         return data, None
@@ -50,19 +53,29 @@ def prepared(data: bytes, path: Path) -> tuple[bytes, str | None]:
 class _Elements:
     """The open elements, and for each what is inside of it; and where `xml:lang=""` has its value."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_depth: int) -> None:
         self.empty_languages: list[int] = []
+        self._max_depth = max_depth
         self._path, self._data, self._inside = path, b"", [NODES]
         self._parser = ParserCreate(namespace_separator="")
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = lambda _: self._inside.pop()
 
     def read(self, data: bytes) -> None:
+        """Reads a document piece by piece, checking the limits of the call."""
         self._data = data
-        self._parser.Parse(data, True)
+        try:
+            for start in range(0, len(data), PIECE):
+                check_running()
+                self._parser.Parse(data[start : start + PIECE], False)
+            self._parser.Parse(b"", True)
+        except ExpatError as problem:
+            raise place_error(self._path, data, problem.lineno, problem.offset + 1, ErrorString(problem.code)) from None
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         here = self._inside[-1]
+        if len(self._inside) > self._max_depth:
+            self._refuse(f"more than {self._max_depth:,} elements are nested; Tuning(rdf_max_depth=...) allows more")
         if here != TEXT and attributes.get(LANGUAGE) == "":
             self.empty_languages.append(self._place_of_language())
         if here == TEXT or (name == RDF + "RDF" and len(self._inside) == 1):

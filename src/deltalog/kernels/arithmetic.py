@@ -49,7 +49,7 @@ def _push(stack: Any, at: Any, kind: Any, word: Any) -> Any:
 
 @inner
 def _push_real(stack: Any, at: Any, real: Any) -> Any:
-    """A double, if it is finite."""
+    """A computed double, if it is finite; a zero is positive."""
     return np.isfinite(real) and _push(stack, at, DOUBLE, bits_of(real + 0.0))
 
 
@@ -59,7 +59,8 @@ def _load(stack: Any, at: Any, id: Any, room: Any) -> Any:
     kind = load8(get(room, KINDS) + id)
     if kind == INTEGER:
         return _push(stack, at, INTEGER, get(get(room, INTEGERS), id))
-    return kind == DOUBLE and _push_real(stack, at, real_of(get(get(room, DOUBLES), id)))
+    word = get(get(room, DOUBLES), id)
+    return kind == DOUBLE and np.isfinite(real_of(word)) and _push(stack, at, DOUBLE, word)
 
 
 @inner

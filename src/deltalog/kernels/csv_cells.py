@@ -84,7 +84,7 @@ def keep_decimal(at: Any, end: Any, state: Any) -> Any:
         elif load8(i) != MINUS:
             mantissa = mantissa * 10.0 + np.float64(load8(i) - ZERO)
     number = mantissa / POWERS[fraction]
-    if load8(at) == MINUS and number != 0.0:
+    if load8(at) == MINUS:
         number = -number
     room = get(state, ROOM)
     put(state, ID, put_word(bits_of(number), DOUBLE, get(room, DOUBLES), room))

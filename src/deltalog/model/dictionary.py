@@ -14,7 +14,7 @@ as its text. Every number has its double in `doubles`, so comparisons and arithm
 
 Values go in and out in bulk: `encode` and `decode` for Python's values, `intern_texts` for the bytes of a file,
 `intern_integers` and `intern_doubles` for computed columns. Equality is that of `terms.key`: NaN is one value, -0.0
-is 0.0, an IRI never equals a string.
+and 0.0 are two, an IRI never equals a string.
 
 Ids are never reused, and the views `kinds`, `integers` and `doubles` are valid until the next value is added.
 Several threads may use a dictionary: all access to its hash table and its heap, by addresses, holds its `lock`. A fork
@@ -289,7 +289,7 @@ class Dictionary:
         return self._intern_words(np.ascontiguousarray(values, np.int64), Kind.INTEGER)
 
     def intern_doubles(self, values: NDArray[np.float64]) -> Ids:
-        """The ids of floats: every NaN is the one NaN, -0.0 is 0.0."""
+        """The ids of floats: every NaN is the one NaN, and -0.0 is another value than 0.0."""
         return self._intern_words(_canonical(np.asarray(values, np.float64)).view(np.int64), Kind.DOUBLE)
 
     def intern_texts(self, data: Bytes, starts: Offsets, ends: Offsets, kinds: Kind | NDArray[np.uint8]) -> Ids:
@@ -512,8 +512,8 @@ def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 def _canonical(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A copy in which every NaN is the same NaN and every zero is 0.0."""
-    values = values + 0.0
+    """A copy in which every NaN is the same NaN."""
+    values = values.copy()
     values[np.isnan(values)] = np.nan
     return values
 

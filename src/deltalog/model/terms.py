@@ -3,7 +3,8 @@
 A value is Python's own `int`, `float`, `Decimal`, `bool`, `str`, `date` or `datetime`, an RDF term that Python has no
 type for: `IRI`, `BlankNode`, `Literal` (a language, or a datatype without a Python type), or a `tuple` of values. Two
 values are one when they have the same type and are equal: an IRI, an integer, a float and a string are never equal to
-each other, whatever Python says of `1 == 1.0 == True`. `key` is that equality as a hashable thing.
+each other, whatever Python says of `1 == 1.0 == True`, and -0.0 and 0.0 are two values, as they are two RDF terms;
+comparisons of numbers in expressions hold them equal. `key` is that equality as a hashable thing.
 
 In RDF, `str` is xsd:string, `int` xsd:integer, `float` xsd:double, `Decimal` xsd:decimal, `bool` xsd:boolean, `date`
 xsd:date and `datetime` xsd:dateTime. Other numeric datatypes (xsd:int, xsd:float, ...) stay Literals, and count as
@@ -224,7 +225,7 @@ def _check_depth(value: tuple[Any, ...]) -> None:
 def key(value: Value) -> tuple[type, object]:
     """Equal for values that are one value, and only for those."""
     if isinstance(value, float):
-        return (float, "nan") if math.isnan(value) else (float, value + 0.0)
+        return (float, "nan") if math.isnan(value) else (float, value or repr(value))
     if isinstance(value, datetime):
         return (datetime, value.isoformat())
     if isinstance(value, tuple):
@@ -350,8 +351,8 @@ def _element_text(value: Value) -> str:
             return _quoted(value)
         case bool() | int():
             return lexical(value)
-        case float() if _PLAIN_FLOAT.fullmatch(repr(value + 0.0)):
-            return repr(value + 0.0)
+        case float() if _PLAIN_FLOAT.fullmatch(repr(value)):
+            return repr(value)
         case Literal(language=str(language)):
             return f"{_quoted(value.text)}@{language}"
         case _:

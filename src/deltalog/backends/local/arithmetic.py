@@ -49,7 +49,7 @@ def _compiled(expression: Expression, register: Register) -> Ops | None:
         case Constant(int(value)) if not isinstance(value, bool) and -EXACT < value < EXACT:
             return [(kernel.WHOLE, 0, value)]
         case Constant(float(value)) if isfinite(value):
-            return [(kernel.REAL, 0, int(np.float64(value + 0.0).view(np.int64)))]
+            return [(kernel.REAL, 0, int(np.float64(value).view(np.int64)))]
         case Variable():
             return [(kernel.NUMBER, register(expression), 0)]
         case Call(function, (Variable() | Constant() as left, Variable() | Constant() as right)) if function in _TERMS:

@@ -136,7 +136,7 @@ class ColumnExpressions:
             return self.dictionary.encode([False, True])[values.astype(np.intp)]
         if values.dtype == np.int64:
             return self.dictionary.intern_integers(np.ascontiguousarray(values))
-        return self.dictionary.intern_doubles(np.ascontiguousarray(values))
+        return self.dictionary.intern_doubles(values + 0.0)  # a computed zero is positive
 
     # The fast path: int64, float64 or bool arrays; NoFastPath when in doubt.
 

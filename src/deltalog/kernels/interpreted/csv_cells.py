@@ -28,7 +28,7 @@ by_texts = form(work=lambda texts, bounds, *_: len(bounds), most=MOST_TEXTS)
 def _put_number(cell: bytes, decimal: bool, room: int) -> int:
     """The id of a number in plain form."""
     if decimal and len(cell) <= 16:
-        return put_word(bits_of.function(float(cell) or 0.0), int(kernels.DOUBLE), MEMORY[(room >> 3) + DOUBLES], room)
+        return put_word(bits_of.function(float(cell)), int(kernels.DOUBLE), MEMORY[(room >> 3) + DOUBLES], room)
     if not decimal and len(cell.lstrip(b"-")) <= 18:
         return put_word(int(cell), int(INTEGER), MEMORY[(room >> 3) + INTEGERS], room)
     return put_bytes(cell, int(RAW_BARE), room)

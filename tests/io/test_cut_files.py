@@ -1,0 +1,117 @@
+"""A file that is cut short is an error, or has all facts of what is left of it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from deltalog import DataError, KnowledgeBase, LimitReached
+from deltalog.model.tuning import Tuning
+
+XML = """<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e.org/">
+  <e:A rdf:about="http://e.org/a"><e:p>text</e:p><e:q rdf:resource="http://e.org/b"/></e:A>
+  <rdf:Description rdf:about="http://e.org/c"><e:p rdf:parseType="Literal"><b>x</b></e:p></rdf:Description>
+</rdf:RDF>"""
+TURTLE = """@prefix e: <http://e.org/> .
+e:a a e:A ; e:p "text", 'x'@en ; e:q [ e:p (1 2) ] ."""
+TRIG = "<http://e.org/g> { <http://e.org/a> <http://e.org/p> <http://e.org/b> }"
+JSON_LD = json.dumps({"@id": "http://e.org/a", "http://e.org/p": [{"@value": "x", "@language": "en"}, {"@id": "_:b"}]})
+WHOLE = {"a.rdf": XML, "a.ttl": TURTLE, "a.trig": TRIG, "a.jsonld": JSON_LD}
+
+
+def load(path: Path, data: bytes) -> int:
+    path.write_bytes(data)
+    kb = KnowledgeBase()
+    kb.load(path)
+    return kb.explicit_facts
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_documents(tmp_path: Path, name: str) -> None:
+    data = WHOLE[name].encode()
+    facts = load(tmp_path / name, data)
+    # A document of TriG may be empty, and so may one of Turtle or of prefixes alone.
+    complete = {0, data.find(b".\n") + 1, data.find(b".\n") + 2} if name in ("a.ttl", "a.trig") else set()
+    for end in range(len(data)):
+        try:
+            found = load(tmp_path / name, data[:end])
+        except DataError:
+            continue
+        assert (end in complete and found == 0) or (not data[:end].strip() and found == 0), (end, found)
+    assert facts > 0
+
+
+def test_ntriples_by_line(tmp_path: Path) -> None:
+    line = b'<http://e.org/a> <http://e.org/p> "x"@en .'
+    for end in range(1, len(line)):
+        with pytest.raises(DataError):
+            load(tmp_path / "a.nt", line[:end])
+    assert load(tmp_path / "a.nt", line) == 1
+
+
+@pytest.mark.parametrize("text", ['[1, "two"]\n', '["a", {"iri": "http://e.org/b"}]\n'])
+def test_json_lines(tmp_path: Path, text: str) -> None:
+    data = text.strip().encode()
+    for end in range(1, len(data)):
+        with pytest.raises(DataError):
+            load(tmp_path / "p.jsonl", data[:end])
+
+
+def test_csv_with_an_open_quote(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        load(tmp_path / "p.csv", b'a,"b\nc,d\n')
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".zst"])
+def test_compressed_files(tmp_path: Path, ending: str) -> None:
+    text = b"".join(b"<http://e.org/%d> <http://e.org/p> <http://e.org/%d> .\n" % (i, i * i) for i in range(300))
+    compress = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": lambda d: pa.compress(d, "zstd", asbytes=True)}
+    data = compress[ending](text)
+    assert load(tmp_path / f"a.nt{ending}", data) == 300
+    for end in {*range(1, len(data), 37), len(data) - 1}:
+        with pytest.raises(DataError):
+            load(tmp_path / f"a.nt{ending}", data[:end])
+
+
+def test_parquet(tmp_path: Path) -> None:
+    kb = KnowledgeBase()
+    kb.add("p", [(i, str(i)) for i in range(100)])
+    kb.write(tmp_path / "out", "parquet")
+    data = (tmp_path / "out" / "p.parquet").read_bytes()
+    for end in {*range(0, len(data), 29), len(data) - 1}:
+        with pytest.raises(DataError):
+            load(tmp_path / "p.parquet", data[:end])
+
+
+def nested(name: str, depth: int) -> str:
+    if name == "a.jsonld":
+        return '{"http://e.org/p":' * depth + "1" + "}" * depth
+    start = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e.org/">'
+    return start + "<e:A><e:p>" * depth + "</e:p></e:A>" * depth + "</rdf:RDF>"
+
+
+@pytest.mark.parametrize("name", ["a.rdf", "a.jsonld"])
+def test_depth(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(nested(name, 50_000))
+    with pytest.raises(DataError, match=r"nested; Tuning\(rdf_max_depth"):
+        KnowledgeBase().load(tmp_path / name)
+    (tmp_path / name).write_text(nested(name, 20))
+    KnowledgeBase().load(tmp_path / name)
+    with pytest.raises(DataError, match="more than 10 "):
+        KnowledgeBase(tuning=Tuning(rdf_max_depth=10)).load(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", [*WHOLE, "a.nt"])
+def test_limits_hold_while_files_are_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(WHOLE.get(name, "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"))
+    kb = KnowledgeBase()
+    kb.limits.ended = "the server shuts down"
+    with pytest.raises(LimitReached), kb.limits.running("load"):
+        kb.load(tmp_path / name)
+    assert kb.explicit_facts == 0
