@@ -28,7 +28,7 @@ from deltalog.model.tuning import Tuning
 from tests.property import judge
 from tests.property.engine_facts import difference, large_facts, predicate, small, small_rows, typed
 from tests.property.history_model import TUNINGS
-from tests.property.metamorphic_changes import CHANGES, Changed
+from tests.property.metamorphic_changes import CHANGES, Changed, is_safe
 from tests.property.metamorphic_programs import Drawn, Program
 from tests.property.small_language import PREFIX, SPELLINGS, Row, Rule, is_iri, write_rule
 
@@ -272,8 +272,10 @@ def smaller(trial: Trial) -> Iterator[Trial]:
         yield replace(trial, program=replace(program, facts=facts))
     for i, rule in enumerate(program.rules):
         for body in _left_out(rule.body):
-            rules = (*program.rules[:i], Rule(rule.heads, body), *program.rules[i + 1 :])
-            yield replace(trial, program=replace(program, rules=rules))
+            less = Rule(rule.heads, body)
+            rules = (*program.rules[:i], less, *program.rules[i + 1 :])
+            if body and is_safe(less):
+                yield replace(trial, program=replace(program, rules=rules))
     yield from (replace(trial, settings={**trial.settings, n: SETTINGS[n][0]}) for n in _unusual(trial))
     if trial.tuning != "defaults":
         yield replace(trial, tuning="defaults")

@@ -191,13 +191,16 @@ def subsumed_rule(c: Changed) -> bool:
     names = sorted(_all_variables(rule) - targets)
     if kind == 0 and values and names:
         copy = substituted(rule, {c.pick(names): c.pick(values)})
-        return _is_safe(copy) and c.having([*c.program.rules, copy])
+        return is_safe(copy) and c.having([*c.program.rules, copy])
     more = c.pick([one for other in c.program.rules for one in other.body if isinstance(one, Atom)])
     return more is not None and c.having([*c.program.rules, Rule(rule.heads, (*rule.body, more))])
 
 
-def _is_safe(rule: Rule) -> bool:
-    return set(variables(Not(rule.heads))) <= set(bound(rule.body))
+def is_safe(rule: Rule) -> bool:
+    """Whether heads, comparisons and expressions have values for their variables."""
+    needed = [Not(rule.heads), *(one for one in rule.body if isinstance(one, Compare))]
+    needed += [one.expression for one in rule.body if isinstance(one, Bind)]
+    return {name for one in needed for name in variables(one)} <= set(bound(rule.body))
 
 
 def split_heads(c: Changed) -> bool:
@@ -354,7 +357,7 @@ def double_negation(c: Changed) -> bool:
             rest = rule.body[:i] + rule.body[i + 1 :]
             if isinstance(literal, Atom | Not) and _stands_alone(rest):
                 needed = variables(literal) if isinstance(literal, Atom) else ()
-                if set(needed) <= set(bound(rest)) and _is_safe(Rule(rule.heads, rest)):
+                if set(needed) <= set(bound(rest)) and is_safe(Rule(rule.heads, rest)):
                     found.append((rule, literal, rest))
     if not found:
         return False
