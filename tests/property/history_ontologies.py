@@ -162,7 +162,7 @@ class _Drawn:
         self.wild = self.one_in(7)
         self.has_ontology = not self.one_in(5 if not self.wild else 2)
         self.both_loaded = self.has_ontology and self.one_in(2)
-        self.nodes = NODES[: self.pick((3, 4, 4))]
+        self.nodes = (":a", ":b", ":r", ":A") if self.wild else NODES[: self.pick((3, 4, 4))]
         # Predicates that no fact has: only rules and axioms derive them.
         self.only_derived = set(self.random.sample((*CLASSES, *PROPERTIES), 2))
 

@@ -58,6 +58,10 @@ class Changed:
         program = self.program
         program = replace(program, rules=tuple(program.rules if rules is None else rules))
         program = replace(program, facts=tuple(program.facts if facts is None else facts))
+        stated = [rule for rule in program.rules if not rule.body and None not in {head.name for head in rule.heads}]
+        more = [(head.name or "", head.terms) for rule in stated for head in rule.heads]
+        rules = tuple(rule for rule in program.rules if rule not in stated)
+        program = Program(rules, tuple(dict.fromkeys((*program.facts, *more))))
         if not judge.is_stratified(program.rules):
             return False
         self.program = program
@@ -463,7 +467,7 @@ def _needs_variables(literal: Any, binding: Mapping[str, Any]) -> bool:
     return False
 
 
-CHANGES: Mapping[str, Callable[[Changed], bool]] = {
+CHANGES: dict[str, Callable[[Changed], bool]] = {
     change.__name__: change
     for change in (
         repeat_atom,
