@@ -162,7 +162,7 @@ class _Drawn:
         self.wild = self.one_in(7)
         self.has_ontology = not self.one_in(5 if not self.wild else 2)
         self.both_loaded = self.has_ontology and self.one_in(2)
-        self.nodes = NODES[: self.pick((3, 4, 4))]
+        self.nodes = (":a", ":b", ":r", ":A") if self.wild else NODES[: self.pick((3, 4, 4))]
         # Predicates that no fact has: only rules and axioms derive them.
         self.only_derived = set(self.random.sample((*CLASSES, *PROPERTIES), 2))
 
@@ -320,18 +320,28 @@ class _Drawn:
             ((Atom("edge", (x, "?y", n)), x, n), (Atom("edge", ("?y", x, n)), x, n), (Atom(":v", (x, n)), x, n))
         )
 
-    def aggregate(self) -> Aggregate:
-        if self.one_in(2):
+    def aggregate(self, functions: Sequence[str] = ("SUM", "MIN", "MAX", "COUNT")) -> Aggregate:
+        if self.one_in(2) or "AVG" in functions:
             atom, x, n = self.measured()
-            call = Call(self.pick(("SUM", "MIN", "MAX", "COUNT", "AVG", "MED")), n, "?n", self.one_in(3))
+            call = Call(self.pick(functions), n, "?n", self.one_in(3))
             return Aggregate((atom,), (x,) if not self.one_in(4) else (), (call,))
         atom = Atom(self.pick(PROPERTIES), ("?x", "?y"))
         call = Call("COUNT", self.pick(("?y", None)), "?n", False)
         return Aggregate((atom,), ("?x",) if not self.one_in(4) else (), (call,))
 
     def aggregated(self) -> Rule:
+        if self.one_in(4):
+            return self.averaged()
         inner = self.aggregate()
         return Rule((Atom("n1" if not inner.on else "n2", (*inner.on, "?n")),), (inner,))
+
+    def averaged(self) -> Rule:
+        """Means and medians; each has a predicate of its own, as 1 and 1.0 are one value in the judge's sets."""
+        inner = self.aggregate(("AVG", "MED"))
+        atom, call = inner.body[0], inner.calls[0]
+        places = "".join(str(term)[1:] for term in atom.terms)
+        name = f"{call.function}_{call.distinct}_{str(atom.name).strip(':')}_{places}".lower()
+        return Rule((Atom(name, (*inner.on, "?n")),), (inner,))
 
     def nested(self) -> Rule:
         """An aggregate of an aggregate; now and then the outer one has groups, or atoms beside the inner one."""

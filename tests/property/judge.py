@@ -122,7 +122,7 @@ def _strata(rules: Sequence[Rule], equality: bool) -> list[list[Rule]]:
     needs: dict[Key, set[tuple[Key, int]]] = defaultdict(set)
     for rule in rules:
         for head in rule.heads:
-            needs[node(head)] |= {(node(atom), weight) for atom, weight in _reads(rule.body, 0)}
+            needs[node(head)] |= {(node(atom), weight) for atom, weight in _reads(rule.body, int(_has_givers(rule)))}
             needs[node(head)] |= {(node(other), 0) for other in rule.heads}
     known = {*needs, *(read for reads in needs.values() for read, _ in reads)}
     if equality and not merged:
@@ -168,6 +168,13 @@ def _has_wildcard(rule: Rule) -> bool:
 def _class_of(atom: Atom) -> Key:
     terms = atom.terms if atom.name is None else (atom.terms[0], TYPE, atom.terms[1])
     return (terms[2], 1) if terms[1] == TYPE else (terms[1], 2)
+
+
+def _has_givers(rule: Rule) -> bool:
+    """Whether the rest of a rule gives values to a negated body or to groups: it may not depend on the head."""
+    return any(isinstance(one, Aggregate) and one.per for one in rule.body) or any(
+        isinstance(one, Not) and len(one.body) > 1 for one in rule.body
+    )
 
 
 def _reads(body: Iterable[Any], weight: int) -> Iterator[tuple[Atom, int]]:

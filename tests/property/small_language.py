@@ -123,6 +123,8 @@ def bound(body: Iterable[Any]) -> list[str]:
         if isinstance(literal, Either):
             each = [bound(alternative) for alternative in literal.alternatives]
             found.update(dict.fromkeys(name for name in each[0] if all(name in other for other in each)))
+        elif isinstance(literal, Bind):
+            found[literal.variable] = None
         elif not isinstance(literal, Not | Compare):
             found.update(dict.fromkeys(variables(literal)))
     return list(found)
