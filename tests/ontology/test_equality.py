@@ -53,6 +53,7 @@ def test_histories(seed: int, tmp_path: Path) -> None:
     history = History(seed, tmp_path)
     for _ in range(6):
         history.step()
+    history.close()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -62,6 +63,7 @@ def test_histories_with_other_settings(seed: int, tmp_path: Path) -> None:
     history = History(500 + seed, tmp_path, **{name: random.choice(values) for name, values in chosen.items()})
     for _ in range(5):
         history.step()
+    history.close()
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -111,6 +111,11 @@ class Materialisation(Generic[T]):
         return self.explicit
 
     @property
+    def keeps_parts_of_rules(self) -> bool:
+        """Whether it has the hidden relations of `deltalog.program.core_rules`."""
+        return True
+
+    @property
     def in_order(self) -> frozenset[Pred]:
         """The relations that stages have derived (`deltalog.program.stages`)."""
         return frozenset()
