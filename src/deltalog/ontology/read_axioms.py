@@ -165,11 +165,11 @@ PAIRS: dict[str, Callable[[Value, Value, Expressions], Axiom]] = {
 
 
 def _members(node: Value, graph: RdfGraph, of: Expressions) -> tuple[Value, ...]:
-    """The members of a node, which OWL 1 called distinct."""
-    found = graph.object(node, OWL + "members") or graph.object(node, OWL + "distinctMembers")
-    if found is None:
+    """The members of a node, which OWL 1 called distinct; a node may have both."""
+    found = [*graph.objects(node, OWL + "members"), *graph.objects(node, OWL + "distinctMembers")]
+    if not found:
         raise NotAnExpression("owl:members is missing")
-    return of.items(found)
+    return tuple(member for each in found for member in of.items(each))
 
 
 def _all_different(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
