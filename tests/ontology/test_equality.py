@@ -53,6 +53,7 @@ def test_histories(seed: int, tmp_path: Path) -> None:
     history = History(seed, tmp_path)
     for _ in range(6):
         history.step()
+    history.close()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -62,6 +63,7 @@ def test_histories_with_other_settings(seed: int, tmp_path: Path) -> None:
     history = History(500 + seed, tmp_path, **{name: random.choice(values) for name, values in chosen.items()})
     for _ in range(5):
         history.step()
+    history.close()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -313,3 +315,56 @@ def test_axioms_of_equality_have_hubs(axiom: str, tmp_path: Path) -> None:
     found, others = hubs(tmp_path, axiom)
     assert found >= 1
     assert others == 0
+
+
+# All predicates of the program.
+
+
+@pytest.mark.parametrize("settings", [{}, {"equality": "axioms"}, {"engine": "naive"}])
+@pytest.mark.parametrize("late", [False, True])
+def test_rules_of_users_derive_equality_and_properties(settings: dict[str, Any], late: bool, tmp_path: Path) -> None:
+    rules = (
+        f"PREFIX : <{EX}> PREFIX owl: <http://www.w3.org/2002/07/owl#>\n"
+        + """
+    owl:sameAs[?x, ?y] :- alias(?x, ?y) .
+    :likes[?x, ?y] :- given(?x, ?y) .
+    [?x, ?p, ?y] :- said(?x, ?p, ?y) .
+    """
+    )
+    path = ontology(tmp_path, ":A rdfs:subClassOf :B .")
+    kb = KnowledgeBase("" if late else rules, ontology=path, **settings)
+    given = {"alias": [(e("a"), e("b"))], "given": [(e("x"), e("a"))], "said": [(e("a"), e("q"), e("c"))]}
+    kb.update(add={**given, EX + "A": [(e("a"),)]})
+    if late:
+        kb.add_rules(rules)
+    assert set(kb.facts(EX + "B")) == {(e("a"),), (e("b"),)}
+    assert set(kb.facts(EX + "likes")) == {(e("x"), e("a")), (e("x"), e("b"))}
+    assert set(kb.facts(EX + "q")) == {(e("a"), e("c")), (e("b"), e("c"))}
+    assert set(kb.facts("alias")) == {(e("a"), e("b"))}, "a bare name is not a property"
+    kb.remove_rules(f"<{SAME_AS}>(?x, ?y) :- alias(?x, ?y) .")
+    assert set(kb.facts(EX + "B")) == {(e("a"),)}
+    assert len(kb.facts(EX + "likes")) == 1
+
+
+def test_parts_of_rules_are_explained(tmp_path: Path) -> None:
+    rules = f"""PREFIX : <{EX}>
+    size(?x, ?n) :- :C[?x], AGGREGATE(:q[?x, ?y] PER ?x BIND COUNT(?y) AS ?n) .
+    alone(?x) :- :C[?x], NOT (:q[?x, ?y], :C[?y]) .
+    """
+    kbs = pair(tmp_path, FUNCTIONAL, rules)
+    for kb in kbs:
+        kb.update(add={EX + "C": [(e("a"),), (e("b"),)], EX + "q": [(e("b"), e("c"))], SAME_AS: [(e("b"), e("d"))]})
+    for name, row in [
+        ("size", (e("a"), 0)),
+        ("size", (e("b"), 1)),
+        ("size", (e("d"), 1)),
+        ("alone", (e("d"),)),
+        ("size", (e("a"), 3)),
+    ]:
+        first, second = (kb.explain(name, row) for kb in kbs)
+        for shown in (first, second):
+            for text in (str(shown), repr(shown.to_dict()), shown.to_svg(), shown.to_html(), shown.to_mermaid()):
+                assert not any(
+                    hidden in text for hidden in ("#per", "#not", "#given", "#some", "{per", "{not", "{given", "{some")
+                )
+        assert str(first).splitlines()[0] == str(second).splitlines()[0]

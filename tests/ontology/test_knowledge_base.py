@@ -282,3 +282,137 @@ def test_rules_in_the_place_of_as_many_others_bring_their_predicates(tmp_path: P
         kb.load_ontology(path)
         assert f"http://example.org/{name}" in kb.predicates
         assert list(kb.query(f":{name}[?x]")) == []
+
+
+# What users and ontologies state, both.
+
+GIVING = {
+    "update": lambda kb: kb.update(add={E + "Cat": [(iri("tom"),)]}),
+    "add": lambda kb: kb.add(E + "Cat", [(iri("tom"),)]),
+    "rules": lambda kb: kb.add_rules(f"<{E}Cat>(<{E}tom>) ."),
+    "INSERT DATA": lambda kb: kb.sparql_update(f"INSERT DATA {{ <{E}tom> a <{E}Cat> }}"),
+    "INSERT WHERE": lambda kb: kb.sparql_update(f"INSERT {{ ?x a <{E}Cat> }} WHERE {{ ?x a <{E}Animal> }}"),
+    "with another": lambda kb: kb.sparql_update(f"INSERT DATA {{ <{E}tom> a <{E}Cat> . <{E}kit> a <{E}Cat> }}"),
+    "deleted before": lambda kb: kb.sparql_update(
+        f"DELETE DATA {{ <{E}tom> a <{E}Cat> }} ; INSERT DATA {{ <{E}tom> a <{E}Cat> }}"
+    ),
+}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("way", GIVING)
+def test_what_the_user_states_outlives_the_ontology(way: str, stored: bool, zoo: Path, tmp_path: Path) -> None:
+    kb = KnowledgeBase(ontology=zoo)
+    kb.materialise()
+    GIVING[way](kb)
+    if stored:
+        kb.save(tmp_path / "store")
+        kb.close()
+        kb = KnowledgeBase.open(tmp_path / "store")
+    kb.remove_ontology(zoo)
+    assert "tom" in members(kb, "Cat")
+    kb.update(remove={E + "Cat": [(iri("tom"),)]})
+    assert "tom" not in members(kb, "Cat")
+    kb.close()
+
+
+@pytest.mark.parametrize("way", ["update", "DELETE DATA"])
+def test_a_fact_that_both_state_stays_the_ontology_s(way: str, zoo: Path) -> None:
+    kb = KnowledgeBase(ontology=zoo)
+    kb.update(add={E + "Cat": [(iri("tom"),)]})
+    removing = {
+        "update": lambda: kb.update(remove={E + "Cat": [(iri("tom"),)]}),
+        "DELETE DATA": lambda: kb.sparql_update(f"DELETE DATA {{ <{E}tom> a <{E}Cat> }}"),
+    }
+    change = removing[way]()
+    assert members(kb, "Cat") == {"tom"}
+    assert any("the ontology states this" in note for note in change.notes)
+    kb.remove_ontology(zoo)
+    assert members(kb, "Cat") == set()
+
+
+def test_rules_that_the_user_gives_outlive_the_ontology(zoo: Path) -> None:
+    rule = f"<{E}Animal>(?x) :- <{E}Cat>(?x) ."
+    kb = KnowledgeBase(ontology=zoo)
+    kb.materialise()
+    with pytest.raises(UsageError, match="is a rule of the ontology, SubClassOf"):
+        kb.remove_rules(rule)
+    kb.add_rules(rule)
+    (note,) = kb.remove_rules(rule).notes
+    assert "stays" in note
+    assert members(kb, "Animal") == {"tom"}
+    kb.add_rules(rule)
+    kb.remove_ontology(zoo)
+    assert [str(each) for each in kb.rules] == [rule]
+
+
+REMOVING = {
+    "update": lambda kb: kb.update(remove={SUB_CLASS: [(iri("Cat"), iri("Animal"))]}),
+    "remove": lambda kb: kb.remove(SUB_CLASS, [(iri("Cat"), iri("Animal"))]),
+    "DELETE DATA": lambda kb: kb.sparql_update(f"DELETE DATA {{ <{E}Cat> <{SUB_CLASS}> <{E}Animal> }}"),
+    "DELETE, with graphs": lambda kb: kb.sparql_update(
+        f"INSERT DATA {{ GRAPH <{E}g> {{ <{E}a> <{E}likes> <{E}b> }} }} ;"
+        f"DELETE DATA {{ <{E}Cat> <{SUB_CLASS}> <{E}Animal> }}"
+    ),
+}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("way", REMOVING)
+def test_axioms_of_files_are_removed_as_facts(way: str, stored: bool, zoo: Path, tmp_path: Path) -> None:
+    kb = KnowledgeBase(ontology=zoo)
+    kb.materialise()
+    if stored:
+        kb.save(tmp_path / "store")
+    REMOVING[way](kb)
+    assert members(kb, "Animal") == set()
+    assert members(kb, "Cat") == {"tom"}
+    if stored:
+        kb.close()
+        kb = KnowledgeBase.open(tmp_path / "store")
+        assert members(kb, "Animal") == set()
+    (note,) = kb.update(remove={SUB_CLASS: [(iri("Cat"), iri("Animal"))]}).notes
+    assert "no ontology file states this" in note
+    kb.load_ontology(zoo)
+    assert members(kb, "Animal") == {"tom"}
+    kb.close()
+
+
+def test_a_pattern_sees_that_an_axiom_was_deleted(zoo: Path) -> None:
+    kb = KnowledgeBase(ontology=zoo)
+    kb.sparql_update(
+        f"DELETE DATA {{ <{E}Cat> <{SUB_CLASS}> <{E}Animal> }} ;"
+        f"INSERT {{ ?x a <{E}Seen> }} WHERE {{ ?x a <{E}Animal> }}"
+    )
+    assert members(kb, "Seen") == set()
+
+
+# Contradictions without a class of axioms.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ":x owl:differentFrom :x .",
+        ":a :p :b . [] owl:sourceIndividual :a ; owl:assertionProperty :p ; owl:targetIndividual :b .",
+        ":a :p 5 . [] owl:sourceIndividual :a ; owl:assertionProperty :p ; owl:targetValue 5 .",
+        "[] a owl:AllDifferent ; owl:members ( :a :b :a ) .",
+        "[] a owl:AllDifferent ; owl:members ( :a ) ; owl:distinctMembers ( :b ) . :a owl:sameAs :b .",
+    ],
+)
+@pytest.mark.parametrize("profile", ["owl2rl", "owl2rl-rdf"])
+def test_contradictions(text: str, profile: str, tmp_path: Path, engine: str) -> None:
+    if profile == "owl2rl-rdf" and "AllDifferent" in text:
+        pytest.skip("the rules of the W3C compare lists of one kind, by owl:sameAs")
+    path = tmp_path / "contradiction.ttl"
+    path.write_text(PREFIXES + text)
+    kb = KnowledgeBase(ontology=path, profile=profile, engine=engine)
+    assert kb.inconsistencies
+
+
+def test_differences_may_come_later(zoo: Path) -> None:
+    kb = KnowledgeBase(
+        "PREFIX owl: <http://www.w3.org/2002/07/owl#> owl:differentFrom[?x, ?y] :- apart(?x, ?y) .", ontology=zoo
+    )
+    kb.update(add={"apart": [(iri("a"), iri("a"))]})
+    assert len(kb.inconsistencies) == 1

@@ -65,6 +65,10 @@ class EqualMaterialisation(Materialisation[T]):
         return False
 
     @property
+    def keeps_parts_of_rules(self) -> bool:
+        return False  # over representatives only
+
+    @property
     def described(self) -> str:
         """For reports."""
         classes = self.equal.classes

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isinf
 from typing import Generic, TypeVar
 
 from deltalog.concurrency.cached import cached_property
+from deltalog.engine.hypertree import Trees
+from deltalog.engine.seminaive import Relations, SemiNaive
 from deltalog.explain.asked_fact import AskedFact
 from deltalog.explain.closures import Closure, closures_of
 from deltalog.explain.cone import ROOT, Cone
@@ -14,6 +17,7 @@ from deltalog.explain.instances import BodyPlan, HeadPlan, InstanceFinder, Membe
 from deltalog.explain.model import Explanation, Fact, Proof, RuleRef
 from deltalog.explain.near_misses import NearMisses
 from deltalog.explain.proofs import Choices, ProofBuilder
+from deltalog.explain.rule_parts import per_literals
 from deltalog.explain.terms import FactKey, ProofTerms
 from deltalog.explain.why_not import WhyNot
 from deltalog.explain.wording import Wording
@@ -22,6 +26,7 @@ from deltalog.model.errors import LimitReached
 from deltalog.model.terms import Value
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
+from deltalog.program.dependency import DependencyGraph
 from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Constant, Pred, Rule, Variable
 
 T = TypeVar("T")
@@ -51,10 +56,27 @@ class Explainer(Generic[T]):
         order = 0
         for name, core in ((name, core) for name, rule in self.rules.items() for core in core_rules(rule)):
             directed = directed_rule(core)
+            self.wording.written.update(per_literals(core.heads[0], core.body))
             for head in dict.fromkeys(core.heads):
                 found.setdefault(head.pred, []).append(HeadPlan.of(name, order, core, directed, head, self.terms))
                 order += 1
         return found
+
+    @cached_property
+    def relations(self) -> Relations[T]:
+        """The relations that rules work on. Those that stand for parts of rules are evaluated if they are not kept, as
+        with representatives of equal individuals: from facts that are all there, so they change nothing."""
+        kept, program = self.state.relations, self.state.program
+        parts = [directed_rule(core) for rule in self.rules.values() for core in core_rules(rule)]
+        parts = [core for core in parts if core.heads[0].pred.hidden]
+        if self.state.keeps_parts_of_rules or not parts:
+            return kept
+        relations = Relations(self.backend, dict(kept.parts))
+        hyper_nodes = DependencyGraph.of(tuple(dict.fromkeys(parts))).hyper_nodes
+        SemiNaive(
+            replace(program, hyper_nodes=hyper_nodes), relations, trees=Trees("standard", tuning=self.tuning)
+        ).run()
+        return relations
 
     @cached_property
     def closures(self) -> dict[Pred, Closure[T]]:
@@ -123,7 +145,7 @@ class Explainer(Generic[T]):
 
     def finder(self, shown: bool = False) -> InstanceFinder[T]:
         """Finds instances over the relations that rules work on, or over those that users see."""
-        relations = self.state.facts if shown else self.state.relations
+        relations = self.state.facts if shown else self.relations
         return InstanceFinder(relations, self.state.proof_leaves, self.terms)
 
     def _is_derived(self, cone: Cone[T], thoroughly: bool) -> bool:

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import Any, Literal
 
 from deltalog.concurrency.interrupts import shielded
+from deltalog.explain.rule_parts import atom_text, name_text
 from deltalog.model.terms import Value, key
 from deltalog.plan.iri_display import shortened
-from deltalog.syntax.ast import Atom, Constant
-from deltalog.syntax.printer import print_atom
+from deltalog.syntax.ast import Atom, Constant, PartName
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,12 @@ class Fact:
 
     def text(self, prefixes: Mapping[str, str] | None = None) -> str:
         """The fact in the rule language."""
-        return shortened(print_atom(Atom(self.predicate, tuple(map(Constant, self.values)))), prefixes or {})
+        return shortened(atom_text(Atom(self.predicate, tuple(map(Constant, self.values)))), prefixes or {})
+
+    @property
+    def shown_predicate(self) -> str:
+        """The predicate, or the part of a rule that it stands for."""
+        return name_text(self.predicate) if isinstance(self.predicate, PartName) else self.predicate
 
     def _key(self) -> tuple[str, tuple[object, ...]]:
         return self.predicate, tuple(map(key, self.values))

@@ -240,9 +240,10 @@ class WhyNot(Generic[T]):
         more = f" (or the like for another of {bindings:,} bindings of the satisfied part)" if bindings > 1 else ""
         match written:
             case Atom():
-                return f"a fact {self.wording.atom(written, values)}{more}"
+                return f"{'' if written.pred.hidden else 'a fact '}{self.wording.atom(written, values)}{more}"
             case Negation(atom):
-                return f"no fact {self.wording.atom(atom, values)}{more}"
+                nothing = "nothing that matches" if atom.pred.hidden else "no fact"
+                return f"{nothing} {self.wording.atom(atom, values)}{more}"
             case Filter(condition):
                 return f"other values: {self.wording.expression(condition, values)} is not true{more}"
             case Bind(expression, variable):

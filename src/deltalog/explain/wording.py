@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from deltalog.explain.model import Absent, Condition, RuleRef
+from deltalog.explain.rule_parts import atom_text, literal_text, predicate_text
 from deltalog.model.terms import Value, key
 from deltalog.plan.iri_display import shortened
 from deltalog.syntax.ast import (
@@ -22,7 +23,7 @@ from deltalog.syntax.ast import (
     Term,
     Variable,
 )
-from deltalog.syntax.printer import print_atom, print_expression, print_literal, print_predicate, print_value
+from deltalog.syntax.printer import print_expression, print_value
 
 Values = Mapping[Variable, Value]
 SIGNS = {"sum": " + ", "avg": " + "}
@@ -34,6 +35,7 @@ class Wording:
 
     prefixes: Mapping[str, str]
     size: Callable[[Pred], int]
+    written: dict[BodyLiteral, BodyLiteral] = field(default_factory=dict)  # what the user wrote for a literal
     shown_values: int = 10
 
     def rule(self, name: str, rule: Rule) -> RuleRef:
@@ -45,21 +47,22 @@ class Wording:
         return RuleRef(name, text, None if is_text else span.source.name, span.line)
 
     def literal(self, literal: BodyLiteral) -> str:
-        return shortened(print_literal(literal), self.prefixes)
+        return shortened(literal_text(self.written.get(literal, literal)), self.prefixes)
 
     def atom(self, atom: Atom, values: Values | None = None) -> str:
         """An atom with the values of those variables that have one."""
-        return shortened(print_atom(instance(atom, values or {})), self.prefixes)
+        return shortened(atom_text(instance(atom, values or {})), self.prefixes)
 
     def value(self, value: Value) -> str:
         return shortened(print_value(value), self.prefixes)
 
     def predicate(self, pred: Pred) -> str:
-        name = "triples" if pred.name == "[]" else shortened(print_predicate(pred.name), self.prefixes)
-        return f"{name}/{pred.arity}" if pred.name != "[]" else name
+        return "triples" if pred.name == "[]" else shortened(predicate_text(pred), self.prefixes)
 
     def absent(self, atom: Atom, values: Values) -> Absent:
         """A negated atom that nothing matches."""
+        if atom.pred.hidden:
+            return Absent(self.atom(atom, values), "nothing matches")
         ground = instance(atom, values)
         count = self.size(atom.pred)
         name = self.predicate(atom.pred)

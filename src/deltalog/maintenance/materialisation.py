@@ -116,6 +116,11 @@ class Materialisation(Generic[T]):
         return self.base
 
     @property
+    def keeps_parts_of_rules(self) -> bool:
+        """Whether it has the hidden relations of `deltalog.program.core_rules`."""
+        return True
+
+    @property
     def in_order(self) -> frozenset[Pred]:
         """The relations that stages have derived (`deltalog.program.stages`)."""
         return frozenset()

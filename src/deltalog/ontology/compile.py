@@ -333,7 +333,9 @@ def _negative_assertion(axiom: NegativePropertyAssertion, context: Context) -> C
 
 def _different(axiom: DifferentIndividuals, context: Context) -> Conclusions:
     name = Constant(_digest(context.axiom))
-    return [Rule((Atom(ALL_DIFFERENT, (name, Constant(each))),)) for each in axiom.individuals]
+    twice = [each for n, each in enumerate(axiom.individuals) if each in axiom.individuals[:n]]
+    clashes = [context.inconsistent(Constant(each), PartialBody()) for each in dict.fromkeys(twice)]
+    return [*(Rule((Atom(ALL_DIFFERENT, (name, Constant(each))),)) for each in axiom.individuals), *clashes]
 
 
 def _digest(text: str) -> str:

@@ -235,7 +235,10 @@ class OntologyMethods:
         of_files = self._tables(atom for atoms in stated.values() for atom in atoms)
         for pred, table in self._less(self._less(axioms, self._explicit), of_files).items():
             if unknown := self._backend.size(table):
-                yield f"{_counted(unknown, 'axiom')} of {pred.name} to remove: no fact and no ontology file states this"
+                yield (
+                    f"{_counted(unknown, 'axiom')} of {pred.name} to remove: no fact and no ontology file states this; "
+                    "axioms with blank nodes go with their file, by `remove_ontology`"
+                )
 
     def _still_stated(self, ontology: Ontology, asked: Asked) -> Iterator[str]:
         """Of facts that are to be removed, those that the ontology states: they stay as long as it does."""

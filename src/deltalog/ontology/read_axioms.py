@@ -65,6 +65,7 @@ def read_axioms(graph: RdfGraph) -> list[Stated]:
             for name, read in NODES.items()
             for stated in _of_nodes(graph.of_type(name), read, expressions, graph)
         ),
+        *_of_nodes(_negative_nodes(graph), _negative, expressions, graph),
         *_characteristics(graph, expressions),
         *_definitions(graph, expressions),
         *_assertions(graph, expressions),
@@ -164,11 +165,11 @@ PAIRS: dict[str, Callable[[Value, Value, Expressions], Axiom]] = {
 
 
 def _members(node: Value, graph: RdfGraph, of: Expressions) -> tuple[Value, ...]:
-    """The members of a node, which OWL 1 called distinct."""
-    found = graph.object(node, OWL + "members") or graph.object(node, OWL + "distinctMembers")
-    if found is None:
+    """The members of a node, which OWL 1 called distinct; a node may have both."""
+    found = [*graph.objects(node, OWL + "members"), *graph.objects(node, OWL + "distinctMembers")]
+    if not found:
         raise NotAnExpression("owl:members is missing")
-    return of.items(found)
+    return tuple(member for each in found for member in of.items(each))
 
 
 def _all_different(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
@@ -191,6 +192,19 @@ def _negative(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
     return NegativePropertyAssertion(of.property(property), source, targets[0])
 
 
+def _negative_nodes(graph: RdfGraph) -> list[Value]:
+    """The nodes that say which individual does not have which value. Their type is implied: rules prp-npa1 and
+    prp-npa2 of OWL 2 RL/RDF do not ask for it."""
+    return list(dict.fromkeys([*graph.of_type(OWL + "NegativePropertyAssertion"), *_sources(graph)]))
+
+
+def _sources(graph: RdfGraph) -> Iterator[Value]:
+    for node, _ in graph.pairs(OWL + "sourceIndividual"):
+        targets = graph.objects(node, OWL + "targetIndividual") or graph.objects(node, OWL + "targetValue")
+        if targets and graph.objects(node, OWL + "assertionProperty"):
+            yield node
+
+
 def _swrl_rule(node: Value, graph: RdfGraph, of: Expressions) -> Axiom:
     return SwrlRule(node)
 
@@ -199,7 +213,6 @@ NODES: dict[str, Callable[[Value, RdfGraph, Expressions], Axiom]] = {
     OWL + "AllDifferent": _all_different,
     OWL + "AllDisjointClasses": _all_disjoint_classes,
     OWL + "AllDisjointProperties": _all_disjoint_properties,
-    OWL + "NegativePropertyAssertion": _negative,
     SWRL + "Imp": _swrl_rule,
 }
 

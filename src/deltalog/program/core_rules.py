@@ -40,14 +40,14 @@ from deltalog.syntax.ast import (
     Constant,
     Disjunction,
     Filter,
-    HiddenName,
     NegatedBody,
     Negation,
+    PartName,
     Rule,
     Variable,
     variables,
 )
-from deltalog.syntax.printer import print_body, print_literal, print_term
+from deltalog.syntax.printer import print_body, print_term
 
 CoreBody = tuple[BodyLiteral, ...]
 _ZERO = {"count", "sum"}  # the aggregates that have a value for nothing
@@ -114,7 +114,7 @@ class _Body:
         names = tuple(dict.fromkeys(v for v in variables(literal) if v in self.has_value))
         bodies = _conjunctions(literal.body)
         given = self._given(tuple(v for v in names if not all(v in _gives(body) for body in bodies)))
-        head = Atom(_name("not", print_body(literal.body), names, given), names, literal.span)
+        head = Atom(_name("not", literal.body, names, given), names, literal.span)
         for body in bodies:
             self._add(head, _Body((*given, *body), self.rule, self.made).expanded(), literal)
         return Negation(head, literal.span)
@@ -132,7 +132,7 @@ class _Body:
             return bodies[0]
         inside = dict.fromkeys(v for inner in literal.body for v in variables(inner))
         names = tuple(v for v in inside if all(v in bound(body) for body in bodies))
-        head = Atom(_name("any", print_body(literal.body), names, given), names, literal.span)
+        head = Atom(_name("any", literal.body, names, given), names, literal.span)
         for body in bodies:
             self._add(head, body, literal)
         return (head,)
@@ -140,12 +140,14 @@ class _Body:
     def _per(self, literal: Aggregate) -> Atom:
         given = self._given(literal.on)
         results = tuple(call.variable for call in literal.calls)
-        name = _name("per", print_literal(literal), literal.on, given)
-        head = Atom(name, tuple(dict.fromkeys((*literal.on, *results))), literal.span)
+        columns = tuple(dict.fromkeys((*literal.on, *results)))
+        name = PartName(_text("per", (literal,), literal.on, given), (literal,), columns)
+        head = Atom(name, columns, literal.span)
         inner = (*given, *(one for one in self._inner(literal, given) if one not in given))
         self._add(head, (replace(literal, body=inner, per=False),), literal)
         if all(call.function in _ZERO for call in literal.calls):
-            some = Atom(_name("some", print_literal(literal), literal.on, given), literal.on, literal.span)
+            text = _text("some", (literal,), literal.on, given)
+            some = Atom(PartName(text, literal.body, literal.on), literal.on, literal.span)
             arguments = [Bind(c.argument, Variable(f"#argument{i}")) for i, c in enumerate(literal.calls) if c.argument]
             self._add(some, (*inner, *arguments), literal)
             nothing = Atom(name, tuple(Constant(0) if v in results else v for v in variables(head)), literal.span)
@@ -164,7 +166,7 @@ class _Body:
         body = self._giving(names)
         if len(body) == 1 and isinstance(body[0], Atom) and set(variables(body[0])) == set(names):
             return body
-        head = Atom(_name("given", print_body(body), names), names, names[0].span)
+        head = Atom(_name("given", body, names), names, names[0].span)
         self.made[Rule((head,), body, self.rule.span)] = None
         return (head,)
 
@@ -201,7 +203,12 @@ def _sources(literal: BodyLiteral) -> Iterator[Variable]:
             yield from variables(literal)
 
 
-def _name(what: str, text: str, names: Sequence[Variable], given: CoreBody = ()) -> HiddenName:
-    """The name of a relation: what it stands for, and everything that its rules depend on."""
+def _name(what: str, written: CoreBody, names: tuple[Variable, ...], given: CoreBody = ()) -> PartName:
+    """The name of a relation for a part of a rule, over some of its variables."""
+    return PartName(_text(what, written, names, given), written, names)
+
+
+def _text(what: str, written: CoreBody, names: Sequence[Variable], given: CoreBody) -> str:
+    """What a relation stands for, and everything that its rules depend on."""
     after = f" given {' '.join(atom.name for atom in given if isinstance(atom, Atom))}" if given else ""
-    return HiddenName(f"#{what}({', '.join(map(print_term, names))}) {text}{after}")
+    return f"#{what}({', '.join(map(print_term, names))}) {print_body(written)}{after}"

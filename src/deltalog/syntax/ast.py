@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.model.terms import IRI, RDF_TYPE, Value, key
@@ -89,6 +89,24 @@ class HiddenName(str):
         return not self == other
 
     __hash__ = str.__hash__
+
+
+class PartName(HiddenName):
+    """The name of a relation that stands for a part of a rule: `written` is that part, and `columns` are the variables
+    whose values the relation has."""
+
+    __slots__ = ("columns", "written")
+
+    written: tuple[BodyLiteral, ...]
+    columns: tuple[Variable, ...]
+
+    def __new__(cls, text: str, written: tuple[BodyLiteral, ...], columns: tuple[Variable, ...]) -> PartName:
+        made = super().__new__(cls, text)
+        made.written, made.columns = written, columns
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PartName, (str(self), self.written, self.columns)
 
 
 class Pred(NamedTuple):

@@ -59,7 +59,7 @@ def _values(bindings: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
-    return {"predicate": fact.predicate, "values": [json_value(value) for value in fact.values]}
+    return {"predicate": fact.shown_predicate, "values": [json_value(value) for value in fact.values]}
 
 
 def _rule(rule: RuleRef) -> dict[str, Any]:
