@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deltalog.model.arguments import checked_text, names_of, told
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DECODED_ROWS = 1 << 16  # rows that are decoded at a time
+UNCHECKED_ROWS = 1 << 10  # that are given away between two checks of limits
 
 
 def rows(
@@ -36,9 +38,12 @@ def rows(
         return
     ids = backend.rows(table)
     for start in range(first, size, DECODED_ROWS):
-        backend.limits.check()
         end = min(start + DECODED_ROWS, size)
-        yield from zip(*(backend.codec.values(column[start:end]) for column in ids), strict=True)
+        backend.limits.check()
+        decoded = zip(*(backend.codec.values(column[start:end]) for column in ids), strict=True)
+        while some := list(islice(decoded, UNCHECKED_ROWS)):
+            backend.limits.check()
+            yield from some
 
 
 class Facts(Generic[T]):
