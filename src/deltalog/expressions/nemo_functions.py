@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from deltalog.expressions.regular_expressions import WrongPattern, compiled
-from deltalog.expressions.sparql_operators import ExpressionFails
+from deltalog.expressions.sparql_operators import ExpressionFails, concatenated
 from deltalog.model.terms import DECIMAL, IRI, RDF, XSD, BlankNode, Literal, Value, lexical, literal
 
 FLOAT = XSD + "float"
@@ -329,7 +329,7 @@ def _after(text: str, part: str) -> str | None:
 
 
 def _concatenated(*values: Value) -> Value:
-    text = "".join(map(_string, values))
+    text = concatenated([_string(value) for value in values])
     languages = {value.language if isinstance(value, Literal) else None for value in values}
     return _like(values[0], text) if len(languages) == 1 else text
 

@@ -25,6 +25,7 @@ from functools import lru_cache
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.expressions.backtracking import PatternChoice, PatternProgram, Spans, most_steps, parsed
+from deltalog.model.limits import checked
 
 CACHED_PATTERNS = 512
 QUICK_STEPS = 10**8  # of `re`: a second or so, in which no limit holds
@@ -91,16 +92,21 @@ def compiled(pattern: str, flags: str = "") -> RegularExpression:
         raise WrongPattern(str(error)) from None
 
 
-def replaced(text: str, pattern: str, replacement: str, flags: str = "") -> str:
-    """A text with every match replaced; WrongPattern also for a pattern that matches nothing at all."""
+def replaced(
+    text: str, pattern: str, replacement: str, flags: str = "", check_length: Callable[[int], None] = lambda _: None
+) -> str:
+    """A text with every match replaced; WrongPattern also for a pattern that matches nothing at all. `check_length` is
+    told how long the text becomes."""
     expression = compiled(pattern, flags)
     if expression.is_in(""):
         raise WrongPattern("the pattern matches the empty text")
     parts = [replacement] if "q" in flags else _parts(replacement, expression.groups)
-    found, behind = list[str](), 0
-    for spans in expression.matches(text):
-        found.append(text[behind : spans[0]])
-        found.extend(part if isinstance(part, str) else text[spans[2 * part] : spans[2 * part + 1]] for part in parts)
+    found, behind, length = list[str](), 0, len(text)
+    for spans in checked(expression.matches(text)):
+        new = [part if isinstance(part, str) else text[spans[2 * part] : spans[2 * part + 1]] for part in parts]
+        found += (text[behind : spans[0]], *new)
+        length += sum(map(len, new)) - (spans[1] - spans[0])
+        check_length(length)
         behind = spans[1]
     return "".join([*found, text[behind:]])
 

@@ -93,6 +93,7 @@ from deltalog.expressions.sparql_operators import (
     ExpressionFails as ExpressionFails,  # a row for which an expression fails is dropped
 )
 from deltalog.model.datetimes import Moment
+from deltalog.model.limits import CheckedRows, checked, checked_sort
 from deltalog.model.terms import (
     IRI,
     XSD,
@@ -110,6 +111,7 @@ from deltalog.model.terms import (
 from deltalog.syntax.ast import Call, Constant, Expression, Variable, variables
 from deltalog.syntax.functions import FROM_SPARQL
 
+UNCHECKED_EXPRESSIONS = 32  # that are evaluated between two checks of limits
 MOST_DAYS = 10**12  # that are added to a date
 T = TypeVar("T")
 R = TypeVar("R")
@@ -185,10 +187,10 @@ def holds(condition: Expression, binding: Mapping[Variable, Value]) -> bool:
 
 def apply_each(function: Callable[[T], R], arguments: Iterable[T]) -> tuple[list[R | bool], list[int]]:
     """What a function of this module gives for several arguments, one after the other, and the positions of those for
-    which it fails: there, False stands for the value that is not there."""
+    which it fails: there, False stands for the value that is not there. Limits are checked now and then."""
     values: list[R | bool] = []
     failed: list[int] = []
-    for position, argument in enumerate(arguments):
+    for position, argument in enumerate(checked(arguments, UNCHECKED_EXPRESSIONS)):
         try:
             values.append(function(argument))
         except ExpressionFails:
@@ -383,7 +385,7 @@ def _half_away_from_zero(a: Any) -> int:
 
 def _power(a: PlainNumber, b: PlainNumber) -> PlainNumber:
     if isinstance(a, int) and isinstance(b, int) and b >= 0:
-        if abs(a) > 1 and b > 64:
+        if abs(a) > 1 and (a.bit_length() - 1) * b > 63:
             raise OverflowError("the result does not fit 64 bits")
         return int(a**b)
     if isinstance(a, Decimal) and isinstance(b, Decimal) and b >= 0 and b == int(b):
@@ -724,22 +726,22 @@ def _maximum(values: Sequence[Value], by: SortKey = order) -> Value:
 
 def _float_sum(numbers: Sequence[PlainNumber]) -> float:
     """The float nearest to the exact sum: the same in any order."""
-    floats = [float(n) for n in numbers]
-    special = [n for n in floats if not math.isfinite(n)]
+    floats = [float(n) for n in checked(numbers)]
+    special = [n for n in checked(floats) if not math.isfinite(n)]
     if special:
         return sum(special)
     try:
-        return math.fsum(floats)
+        return math.fsum(checked(floats))
     except OverflowError:  # a partial sum is too large; the whole may not be
-        return float(sum(map(Fraction, floats)))
+        return float(sum(map(Fraction, checked(floats))))
 
 
 def _total(numbers: Sequence[Any]) -> PlainNumber:
     """The sum, exact where no number is a float."""
-    if any(isinstance(n, float) for n in numbers):
+    if any(isinstance(n, float) for n in checked(numbers)):
         return _float_sum(numbers)
     with localcontext(EXACT):
-        total: PlainNumber = sum(numbers)
+        total: PlainNumber = sum(checked(numbers))
     return total
 
 
@@ -757,7 +759,7 @@ def _average(values: Sequence[Value]) -> PlainNumber:
 
 
 def _median(values: Sequence[Value]) -> PlainNumber:
-    numbers = sorted((_number(value) for value in values), key=_rank)
+    numbers = checked_sort((_number(value) for value in values), _rank)
     below, above = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
     if len(numbers) % 2:
         return below + 0.0 if isinstance(below, float) else below
@@ -769,12 +771,13 @@ def _median(values: Sequence[Value]) -> PlainNumber:
 
 def _listed(values: Sequence[Value]) -> Value:
     """The texts of values, in order, so that the result is the same in every engine."""
-    return sparql_operators.listed(sorted(values, key=sparql_order))
+    sparql_operators.check_texts(values)
+    return sparql_operators.listed(checked_sort(values, sparql_order))
 
 
 def _any(values: Sequence[Value]) -> Value:
     bound = [value for value in values if not sparql_operators.is_unbound(value)]
-    return _minimum(bound, sparql_order) if bound else sparql_operators.UNBOUND
+    return _minimum(CheckedRows(bound), sparql_order) if bound else sparql_operators.UNBOUND
 
 
 _AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {
@@ -795,8 +798,9 @@ _OF_SOMETHING = ("min", "max", "avg", "med")  # that have no value for nothing
 
 def aggregate(function: str, values: Sequence[Value], distinct: bool = False) -> Value:
     """An aggregate function over the values of one group, or ExpressionFails."""
+    values = CheckedRows(values)
     if distinct:
-        values = list({key(value): value for value in values}.values())
+        values = CheckedRows(list({key(value): value for value in values}.values()))
     if not values and function in _OF_SOMETHING:
         raise ExpressionFails(f"{function} of nothing")
     try:

@@ -20,7 +20,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from deltalog.expressions.sparql_operators import ExpressionFails
+from deltalog.expressions.sparql_operators import ExpressionFails, concatenated
 from deltalog.model.terms import Literal, Value
 
 PREFIX = "souffle:"
@@ -63,7 +63,7 @@ def _remainder(a: int, b: int) -> int:
 
 
 def _power(a: int, b: int) -> int:
-    return a**b if b >= 0 else int(math.pow(a, b))
+    return pow(a, b, 1 << BITS) if b >= 0 else int(math.pow(a, b))
 
 
 def _shift_left(a: int, b: int) -> int:
@@ -241,7 +241,7 @@ def _same_bits(source: str, target: str) -> Callable[[Value], Value]:
 
 def record(*fields: Value) -> Literal:
     """The record of some values."""
-    return Literal("[" + ",".join(map(_field_text, fields)) + "]", RECORD)
+    return Literal("[" + concatenated([_field_text(each) for each in fields], ",") + "]", RECORD)
 
 
 def _field_text(value: Value) -> str:
@@ -314,7 +314,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{f"f{name}": _of_floats(compute) for name, compute in FLOAT.items()},
     "smin": _of_strings(min),
     "smax": _of_strings(max),
-    "cat": _of_strings(lambda *texts: "".join(texts)),
+    "cat": _of_strings(lambda *texts: concatenated(texts)),
     "strlen": lambda value: len(_string(value).encode()),
     "substr": _substr,
     "contains": _of_strings(lambda part, text: part in text),

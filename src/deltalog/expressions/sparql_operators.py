@@ -31,9 +31,11 @@ from urllib.parse import quote
 from deltalog.expressions import fresh_values
 from deltalog.expressions.regular_expressions import compiled, replaced
 from deltalog.model.datetimes import Moment, moment
+from deltalog.model.limits import check_running, checked
 from deltalog.model.terms import (
     DECIMAL,
     IRI,
+    MAX_STR_BITS,
     NUMERIC,
     XSD,
     BlankNode,
@@ -50,12 +52,13 @@ from deltalog.model.terms import (
 
 PREFIX = "sparql:"
 MOST_CHARACTERS = 1 << 24  # of a text that an expression makes
-MOST_MATCHES = 64  # as many times longer may a replacement be that matches everywhere: few do
+LONG = 1 << 16  # characters of a text that takes so long that limits are checked
 UNBOUND = Literal("", "#unbound")
 LIST = "#list"  # the datatype of the texts of a group, as JSON, on their way to GROUP_CONCAT's result
 DIGITS = Context(prec=28)  # of a quotient
 EXACT = Context(prec=16_100)  # for sums and products, which are exact: a decimal has at most 4,000 and 4,000 digits
 TOO_LONG = "a decimal of more than 4,000 digits before or after the point"
+TOO_LARGE = f"an integer of more than {MAX_STR_BITS:,} bits"
 
 
 class ExpressionFails(Exception):
@@ -116,6 +119,8 @@ def numeric(value: Value) -> Ranked:
 
 
 def _as(rank: Rank, n: Number) -> Any:
+    if isinstance(n, int) and rank < Rank.FLOAT:
+        checked_integer(n)
     if rank is Rank.INTEGER:
         return n
     if rank is Rank.DECIMAL:
@@ -134,13 +139,20 @@ def _value(rank: Rank, n: Number) -> Value:
     """A number as a value."""
     match rank:
         case Rank.INTEGER:
-            return int(n)
+            return checked_integer(int(n))
         case Rank.DECIMAL:
             return checked_decimal(Decimal(n))
         case Rank.FLOAT:
             return Literal(_single_text(_single(float(n)) + 0.0), XSD + "float")
         case _:
             return float(n) + 0.0
+
+
+def checked_integer(n: int) -> int:
+    """An integer that is not too large; a few squares in a row would take for ever otherwise."""
+    if n.bit_length() > MAX_STR_BITS:
+        raise ExpressionFails(TOO_LARGE)
+    return n
 
 
 def checked_decimal(n: Decimal) -> Decimal:
@@ -288,6 +300,8 @@ _NUMBERS_OR_BOOLEAN = frozenset((XSD + "integer", XSD + "double", XSD + "boolean
 def _text(value: Value) -> str:
     """The text of a string, with a language or without."""
     if isinstance(value, str) and not isinstance(value, IRI | BlankNode):
+        if len(value) > LONG:
+            check_running()
         return value
     if isinstance(value, Literal) and value.language is not None:
         return value.text
@@ -342,9 +356,21 @@ def _whole(value: Value) -> int:
 
 
 def check_length(characters: int) -> None:
-    """ExpressionFails if a text would be too long: a few doublings in a row would fill the memory otherwise."""
+    """ExpressionFails if a text would be too long: a few doublings in a row would fill the memory otherwise. Limits are
+    checked where it would be long."""
     if characters > MOST_CHARACTERS:
         raise ExpressionFails(f"a text of more than {MOST_CHARACTERS:,} characters")
+    if characters > LONG:
+        check_running()
+
+
+def check_texts(values: Sequence[Value]) -> None:
+    """ExpressionFails if the texts of values would be too long together."""
+    total = 0
+    for value in values:
+        total += len(_str(value))
+        if total > MOST_CHARACTERS:
+            check_length(total)
 
 
 def concatenated(texts: Sequence[str], separator: str = "") -> str:
@@ -376,9 +402,8 @@ def _regex(value: Value, pattern: Value, *flags: Value) -> bool:
 
 def _replace(value: Value, pattern: Value, replacement: Value, *flags: Value) -> Value:
     given, new = _text(value), _simple(replacement)
-    check_length((len(given) + 1) * (len(new) + 1) // MOST_MATCHES)  # if it matched everywhere
-    text = replaced(given, _simple(pattern), new, *map(_simple, flags))
-    check_length(len(text))
+    written = _simple(flags[0]) if flags else ""
+    text = replaced(given, _simple(pattern), new, written, check_length)
     return _like(text, value)
 
 
@@ -719,7 +744,7 @@ def count(values: Sequence[Value]) -> int:
 
 def listed(values: Sequence[Value]) -> Literal:
     """The texts of values, for `joined`."""
-    return Literal(json.dumps(list(map(_str, values))), LIST)
+    return Literal(json.dumps([_str(value) for value in checked(values)]), LIST)
 
 
 AGGREGATES: dict[str, Callable[[Sequence[Value]], Value]] = {

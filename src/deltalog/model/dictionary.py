@@ -40,6 +40,7 @@ from deltalog.kernels import intern
 from deltalog.kernels.addresses import address
 from deltalog.model.arrays import Ids
 from deltalog.model.errors import DataError, LimitReached
+from deltalog.model.limits import checked
 from deltalog.model.terms import (
     DECIMAL,
     IRI,
@@ -61,6 +62,7 @@ Offsets = NDArray[np.int64]
 MOST_IDS = 2**32 - 1
 _NUMBERED = (Kind.BIG_INTEGER, Kind.NUMBER)  # texts that have a number
 BATCH = 1 << 17  # values that are interned between two checks of the remaining space
+UNCHECKED_VALUES = 1 << 14  # that are encoded between two checks of limits
 TEXT_TYPES = {str: Kind.STRING, IRI: Kind.IRI, BlankNode: Kind.BLANK}
 FINER_THAN_MICROSECONDS = ("ns", "ps", "fs", "as")  # units of numpy
 
@@ -256,7 +258,10 @@ class Dictionary:
         return self.find(value) or int(self.encode([value])[0])
 
     def encode(self, values: Sequence[Value]) -> Ids:
-        """The ids of values; the new ones are added."""
+        """The ids of values; the new ones are added. Limits are checked between parts of a long sequence."""
+        if len(values) > UNCHECKED_VALUES:
+            starts = checked(range(0, len(values), UNCHECKED_VALUES), 1)
+            return np.concatenate([self.encode(values[start : start + UNCHECKED_VALUES]) for start in starts])
         types = list(dict.fromkeys(map(type, values)))
         if len(types) <= 1:
             return self._encode_type(types[0], values) if types else np.empty(0, np.uint32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deltalog.concurrency.interrupts import shielded
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DECODED_ROWS = 1 << 16  # rows that are decoded at a time
+UNCHECKED_ROWS = 1 << 10  # that are given away between two checks of limits
 
 
 def rows(
@@ -37,7 +39,10 @@ def rows(
         return
     ids = shielded(backend.rows)(table)
     for start in range(first, size, DECODED_ROWS):
-        yield from _decoded(backend, ids, slice(start, min(start + DECODED_ROWS, size)))
+        decoded = _decoded(backend, ids, slice(start, min(start + DECODED_ROWS, size)))
+        while some := list(islice(decoded, UNCHECKED_ROWS)):
+            backend.limits.check()
+            yield from some
 
 
 @shielded

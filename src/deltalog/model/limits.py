@@ -15,13 +15,16 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
+from heapq import merge
+from itertools import islice
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeVar, cast
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from deltalog.concurrency.collector import rare_collections
 from deltalog.concurrency.interrupts import check_interrupts
@@ -29,10 +32,13 @@ from deltalog.model.arguments import told
 from deltalog.model.errors import DeltalogError, LimitReached, UsageError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+T = TypeVar("T")
 
 # The memory of the process is read from the system, which takes about 10 microseconds: seldom enough to cost nothing,
 # often enough that not more than some 10 MB (what two cores fill in that time) come on top.
 MEMORY_INTERVAL_SECONDS = 0.005
+UNCHECKED_ROWS = 256  # that a loop visits between two checks: some milliseconds
+UNCHECKED_SORT = 1 << 15  # rows that are sorted in one step
 MAX_SECONDS = 1e10  # 300 years
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
@@ -109,7 +115,7 @@ class OverBudget(DeltalogError):
 class Running:
     """A running call with its deadline. A nested call has the deadline of the outer one, or an earlier one."""
 
-    __slots__ = ("_before", "_limits", "_memory_at", "_outer", "_timeout", "call", "deadline")
+    __slots__ = ("_before", "_held", "_limits", "_memory_at", "_outer", "_timeout", "call", "deadline")
 
     def __init__(self, limits: Limits, call: str, timeout: float | None = None) -> None:
         self._limits = limits
@@ -121,6 +127,7 @@ class Running:
             timeout = _least(timeout, limits.timeout)
         self._timeout: float | None = timeout
         self.deadline: float | None = None if timeout is None else limits.clock() + timeout
+        self._held = limits.held_before() if self._outer is None else self._outer._held
         if self._outer is not None:
             self._belong_to(self._outer)
 
@@ -155,7 +162,7 @@ class Running:
 
     def _check_memory(self, resident: int) -> None:
         limits = self._limits
-        if limits.memory is not None and resident > limits.memory:
+        if limits.memory is not None and resident - self._held > limits.memory:
             raise self.stopped(f"the memory limit of {limits.memory / 1e9:.2f} GB was reached", "memory")
         if limits.ceiling is not None and resident > limits.ceiling.resident:
             raise OverBudget(limits.ceiling.reason)
@@ -174,6 +181,47 @@ def check_running() -> None:
     (check_interrupts if running is None else running.check)()
 
 
+def checked(rows: Iterable[T], every: int = UNCHECKED_ROWS) -> Iterator[T]:
+    """The rows that a loop visits, with a check of the limits before every so many of them."""
+    for number, row in enumerate(rows):
+        if number % every == 0:
+            check_running()
+        yield row
+
+
+class CheckedRows(Sequence[T]):
+    """A sequence whose every loop checks the limits, for functions that read it more than once."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Sequence[T]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[T]:
+        return checked(self._rows) if len(self._rows) > UNCHECKED_ROWS else iter(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
+        return self._rows[at]
+
+
+def checked_sort(rows: Iterable[T], key: Callable[[T], Any], reverse: bool = False) -> list[T]:
+    """`sorted`, in steps between which the limits are checked: short runs are sorted, and then merged."""
+    ranked = checked((key(row), row) for row in rows)
+    runs: list[list[tuple[Any, T]]] = []
+    while run := list(islice(ranked, UNCHECKED_SORT)):
+        run.sort(key=itemgetter(0), reverse=reverse)
+        runs.append(run)
+    merged = runs[0] if len(runs) == 1 else merge(*runs, key=itemgetter(0), reverse=reverse)
+    return [row for _, row in (merged if len(runs) == 1 else checked(merged))]
+
+
 class Ceiling(NamedTuple):
     """The memory of the process, in bytes, beyond which another engine takes over, and the reason that is given."""
 
@@ -185,8 +233,9 @@ class Ceiling(NamedTuple):
 class Limits:
     """The limits of calls; None is no limit. They may be changed between two calls; UsageError for an invalid limit.
 
-    `clock` returns the time in seconds, `resident` the memory of the process in bytes. `ceiling` is not the user's but
-    the engine's, and makes no call fail. `ended` is the end of every call that runs, for whoever shuts down.
+    `memory` is what a call may add to the memory of the process, or to `held` bytes of it. `clock` returns the time in
+    seconds, `resident` the memory of the process in bytes. `ceiling` is not the user's but the engine's, and makes no
+    call fail. `ended` is the end of every call that runs, for whoever shuts down.
     """
 
     timeout: float | None = None
@@ -196,10 +245,17 @@ class Limits:
     resident: Callable[[], int] = field(default=resident_memory, repr=False)
     ceiling: Ceiling | None = field(default=None, repr=False)
     ended: str | None = field(default=None, repr=False)  # why every call ends now
+    held: int | None = field(default=None, repr=False)  # None: what the process holds when a call begins
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _CHECKS.get(name)
         object.__setattr__(self, name, value if check is None or value is None else check(value))
+
+    def held_before(self) -> int:
+        """The memory that does not count, of a call that begins now."""
+        if self.memory is None:
+            return 0
+        return self.resident() if self.held is None else self.held
 
     @property
     def running_now(self) -> Running | None:

@@ -32,6 +32,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 TUPLE = "urn:deltalog:tuple"
 MAX_TUPLE_DEPTH = 200  # of tuples in tuples
+MAX_TUPLE_ELEMENTS = 1 << 16  # on one level of tuples in tuples
 NO_VALUE = "there is no value (null); a fact has a value for each argument"
 NO_DECIMAL = "decimals are finite, with at most 4,000 digits before the point and after it"
 TOO_FINE = "times are kept to the microsecond, and some of these have nanoseconds"
@@ -213,6 +214,8 @@ def _check_depth(value: tuple[Any, ...]) -> None:
     level: list[Any] = [value]
     for _ in range(MAX_TUPLE_DEPTH):
         elements = [element for one in level for element in one]
+        if len(elements) > MAX_TUPLE_ELEMENTS:
+            raise ValueError(f"a tuple has at most {MAX_TUPLE_ELEMENTS:,} elements on a level")
         level = [element for element in elements if isinstance(element, tuple)]
         for element in elements:
             if not isinstance(element, tuple):

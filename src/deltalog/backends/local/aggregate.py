@@ -21,10 +21,12 @@ from deltalog.expressions.failures import EXAMPLES, tally
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.limits import checked
 from deltalog.model.terms import Kind, Value
 from deltalog.syntax.ast import AggregateCall, Variable
 
 Bounds = NDArray[np.int64]
+DECODED_ROWS = 1 << 14  # between two checks of limits
 _SPARQL = {PREFIX + name: name for name in ("sum", "min", "max")}  # the same of integers
 
 
@@ -135,7 +137,8 @@ def _medians(column: Ids, starts: Bounds, ends: Bounds, dictionary: Dictionary) 
 def _reference(
     call: AggregateCall, column: Ids, starts: Bounds, ends: Bounds, dictionary: Dictionary
 ) -> tuple[Ids, Mask]:
-    values = dictionary.decode(column)
+    parts = checked(range(0, len(column), DECODED_ROWS), 1)
+    values = [value for start in parts for value in dictionary.decode(column[start : start + DECODED_ROWS])]
     groups = (values[start:end] for start, end in zip(starts, ends, strict=True))
     results, failed = scalar.apply_each(partial(scalar.aggregate, call.function), groups)
     ok = np.ones(len(starts), np.bool_)

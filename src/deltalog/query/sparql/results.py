@@ -28,10 +28,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 from deltalog.io.turtle import TurtleNames, any_term, turtle_block, turtle_order, turtle_term
 from deltalog.model.errors import DataError, UsageError
+from deltalog.model.limits import checked, checked_sort
 from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, datatype, lexical
 from deltalog.model.text_table import text_table
 
 T = TypeVar("T")
+UNCHECKED_PIECES = 64  # of text, which may be long, between two checks of limits
 ResultRow = Sequence[Value | None]
 
 # For HTTP, and for whoever names a format by it.
@@ -70,13 +72,13 @@ def pieces(results: ResultRows | bool, format: str) -> Iterator[str]:
 def write(results: ResultRows | bool, format: str, stream: IO[Any]) -> None:
     """Writes results to a stream of text, or of bytes in UTF-8."""
     in_text = isinstance(stream, TextIOBase)
-    for piece in pieces(results, format):
+    for piece in checked(pieces(results, format), UNCHECKED_PIECES):
         stream.write(piece if in_text else piece.encode())
 
 
 def text(results: ResultRows | bool, format: str) -> str:
     """Results as one text."""
-    return "".join(pieces(results, format))
+    return "".join(checked(pieces(results, format), UNCHECKED_PIECES))
 
 
 def _truth(results: ResultRows | bool) -> bool | None:
@@ -240,8 +242,8 @@ def _ntriples(triples: Iterable[ResultRow]) -> Iterator[str]:
 def _turtle(results: ResultRows) -> Iterator[str]:
     """Triples by their subjects, and under these by their predicates, with the prefixes that occur."""
     names = TurtleNames(getattr(results, "prefixes", {}))
-    triples = sorted(results, key=lambda triple: turtle_order(triple[0], triple[1]))
-    subjects = groupby(triples, key=lambda triple: triple[0])
+    triples = checked_sort(results, lambda triple: turtle_order(triple[0], triple[1]))
+    subjects = groupby(checked(triples), key=lambda triple: triple[0])
     blocks = [turtle_block(names.term(s), [(p, names.term(o)) for _, p, o in about], names) for s, about in subjects]
     yield names.header()
     for block in blocks:
@@ -256,7 +258,7 @@ def table_lines(
 ) -> Iterator[str]:
     """The lines of a table, at most so wide; IRIs by their prefixes."""
     names, listed = TurtleNames(prefixes), list(found)
-    rows = [["" if v is None else _shown(v, names) for v in row] for row in listed]
+    rows = [["" if v is None else _shown(v, names) for v in row] for row in checked(listed)]
     are_numbers = [all(map(_is_number, column)) for column in zip(*listed, strict=True)]
     return text_table(columns, rows, are_numbers, width)
 

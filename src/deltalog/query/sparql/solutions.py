@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
@@ -12,6 +13,7 @@ from deltalog.expressions.scalar import sort_key
 from deltalog.expressions.sparql_operators import is_unbound
 from deltalog.model.extras import extra_package
 from deltalog.model.html_table import html_table
+from deltalog.model.limits import checked, checked_sort
 from deltalog.model.terms import Value, key
 from deltalog.query.sparql.parse import Form
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from deltalog.query.sparql.query import Query
 
 SolutionRow = tuple[Value | None, ...]
-UNCHECKED_RANKS = 4096  # rows that are ranked between two checks of limits, some 10 ms
 
 
 class Solutions:
@@ -78,8 +79,10 @@ class Solutions:
         query, width = self._query, len(self._query.columns)
         rows: Iterable[tuple[Value, ...]] = self._facts
         if query.order:
-            rows = _ordered(rows, width, query.order, self._facts.check)
-        solutions: Iterable[SolutionRow] = (tuple(None if is_unbound(v) else v for v in row[:width]) for row in rows)
+            rows = _ordered(rows, width, query.order)
+        solutions: Iterable[SolutionRow] = (
+            tuple(None if is_unbound(v) else v for v in row[:width]) for row in checked(rows)
+        )
         if query.distinct and query.order:
             solutions = _distinct(solutions)
         stop = None if query.limit is None else query.offset + query.limit
@@ -139,23 +142,12 @@ class Solutions:
         return session.createDataFrame(self.to_arrow())
 
 
-def _ordered(
-    rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bool], check: Callable[[], None]
-) -> list[tuple[Value, ...]]:
-    """Rows by the columns from the first on: the last one first, and each sort keeps what it does not decide. Limits
-    are checked now and then."""
-    result = list(rows)
+def _ordered(rows: Iterable[tuple[Value, ...]], first: int, falling: Sequence[bool]) -> Iterable[tuple[Value, ...]]:
+    """Rows by the columns from the first on: the last one first, and each sort keeps what it does not decide."""
     for number, falls in reversed(list(enumerate(falling))):
-        ranks = iter(list(_checked((sort_key(row[first + number]) for row in result), check)))
-        result.sort(key=lambda _, ranks=ranks: next(ranks), reverse=falls)  # type: ignore[misc]
-    return result
-
-
-def _checked(ranks: Iterator[Any], check: Callable[[], None]) -> Iterator[Any]:
-    for number, rank in enumerate(ranks):
-        if number % UNCHECKED_RANKS == 0:
-            check()
-        yield rank
+        value = itemgetter(first + number)
+        rows = checked_sort(rows, lambda row, value=value: sort_key(value(row)), falls)  # type: ignore[misc]
+    return rows
 
 
 def _distinct(rows: Iterable[SolutionRow]) -> Iterator[SolutionRow]:
