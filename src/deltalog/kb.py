@@ -55,7 +55,14 @@ from deltalog.model.table_options import TableKeywords
 from deltalog.model.terms import Kind
 from deltalog.model.tuning import Tuning
 from deltalog.model.watching import watcher
-from deltalog.ontology.methods import Asked, OntologyMethods, OntologyPaths, Planned, ontology_files, warn_of_notes
+from deltalog.ontology.methods import (
+    OntologyMethods,
+    OntologyPaths,
+    Planned,
+    RequestedChange,
+    ontology_files,
+    warn_of_notes,
+)
 from deltalog.ontology.vocabulary import AUXILIARY
 from deltalog.other_languages import OtherLanguageMethods, check_addable
 from deltalog.plan.hypertree.settings import CYCLIC_SETTINGS
@@ -286,10 +293,10 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
     def _add(self, facts: Mapping[Pred, AnyTable], removed: Mapping[Pred, AnyTable] | None = None) -> None:
         """Adds and removes explicit facts, and drops what was derived."""
         if self._store is not None:  # a change like any other
-            change, _ = self._change(self._rule_set, Asked(facts, removed or {}))
+            change, _ = self._change(self._rule_set, RequestedChange(facts, removed or {}))
             warn_of_notes(change.notes)
             return
-        planned = self._planned_change(self._rule_set, Asked(facts, removed or {}))
+        planned = self._planned_change(self._rule_set, RequestedChange(facts, removed or {}))
         explicit = self._united(self._less(self._explicit, planned.remove), planned.add)
         self._check_budget(explicit)
         rules = {"_rule_set": planned.rule_set, "_mentioned": self._mentioned | planned.rule_set.preds}
@@ -500,7 +507,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
             rule_set, added, removed, document = self._wanted(add, remove, add_rules, remove_rules, graph)
             lints = self._warn_of_rules(document)
             self._keep_programs(document)
-            change, _ = self._change(rule_set, Asked(added, removed, document.rules), document.prefixes)
+            change, _ = self._change(rule_set, RequestedChange(added, removed, document.rules), document.prefixes)
         self._files.add_programs(add_rules)
         if add_rules:
             self._lints = lints
@@ -513,7 +520,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         try:
             with self._naming(add):
                 rule_set, added, removed, document = self._wanted(add, remove, *asked)
-                planned = self._planned_change(rule_set, Asked(added, removed, document.rules))
+                planned = self._planned_change(rule_set, RequestedChange(added, removed, document.rules))
                 return self._described(planned, self._changed(*planned[:3])[1])
         finally:
             self._column_names = names
@@ -537,7 +544,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         return rule_set.adding(document.rules), added, removed, document
 
     def _change(
-        self, rule_set: RuleSet, asked: Asked, prefixes: Mapping[str, str] | None = None
+        self, rule_set: RuleSet, asked: RequestedChange, prefixes: Mapping[str, str] | None = None
     ) -> tuple[Change, Update[AnyTable]]:
         """The one way in which facts and rules change: all of it, or nothing."""
         return self._change_planned(self._planned_change(rule_set, asked), prefixes)

@@ -16,7 +16,7 @@ from deltalog.backends.base import Backend, united, without
 from deltalog.engine.graph_relations import without_graphs
 from deltalog.engine.named_graphs import TripleTables, membership_change
 from deltalog.maintenance.materialisation import exchanged
-from deltalog.ontology.methods import Asked, Planned
+from deltalog.ontology.methods import Planned, RequestedChange
 from deltalog.syntax.ast import QUADS, UNNAMED, Pred
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class _Changes(NamedTuple):
     quads: Net = Net()
 
     def planned(self, kb: KnowledgeBase) -> Planned:
-        return kb._with_axioms(kb._rule_set, *self.facts, Asked(*self.quads))
+        return kb._with_axioms(kb._rule_set, *self.facts, RequestedChange(*self.quads))
 
 
 class Draft:

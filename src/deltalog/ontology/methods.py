@@ -48,7 +48,7 @@ class Planned(NamedTuple):
     notes: tuple[str, ...] = ()  # what was asked for and does not happen
 
 
-class Asked(NamedTuple):
+class RequestedChange(NamedTuple):
     """What a user asks for: facts to add and to remove as they were given, and rules to add."""
 
     add: Mapping[Pred, Any]
@@ -172,11 +172,13 @@ class OntologyMethods:
 
     # Axioms among facts.
 
-    def _planned_change(self, rule_set: RuleSet, asked: Asked) -> Planned:
+    def _planned_change(self, rule_set: RuleSet, asked: RequestedChange) -> Planned:
         """The change that a user asks for, as a change of rules and explicit facts."""
         return self._with_axioms(rule_set, *self._kb._with_graphs(asked.add, asked.remove), asked)
 
-    def _with_axioms(self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any], asked: Asked) -> Planned:
+    def _with_axioms(
+        self, rule_set: RuleSet, add: dict[Pred, Any], remove: dict[Pred, Any], asked: RequestedChange
+    ) -> Planned:
         """A change of explicit facts, with the change of rules that axioms among what was asked for are."""
         old, changed = self._ontology, add.keys() | remove.keys()
         if old is None:
@@ -206,20 +208,20 @@ class OntologyMethods:
                     "the file, by remove_ontology(...)"
                 )
 
-    def _without_removed(self, ontology: Ontology, asked: Asked) -> Ontology:
+    def _without_removed(self, ontology: Ontology, asked: RequestedChange) -> Ontology:
         """The ontology without the axioms that are to be removed: those of its files go like those among facts."""
         removed, stated = self._axioms_to_remove(ontology, asked), ontology.triples_by_predicate
         concerned = {pred: self._tables(stated[pred])[pred] for pred in stated.keys() & removed.keys()}
         found = self._atoms(self._kb._triples.common(concerned, removed))
         return ontology.without_triples({stated[atom.pred][atom] for atom in found}) if found else ontology
 
-    def _axioms_to_remove(self, ontology: Ontology, asked: Asked) -> dict[Pred, Any]:
+    def _axioms_to_remove(self, ontology: Ontology, asked: RequestedChange) -> dict[Pred, Any]:
         from deltalog.ontology.vocabulary import AXIOM_PREDICATES
 
         found = {} if ontology.is_generic else self._asked_to_remove(asked)
         return {pred: table for pred, table in found.items() if pred in AXIOM_PREDICATES}
 
-    def _asked_to_remove(self, asked: Asked) -> dict[Pred, Any]:
+    def _asked_to_remove(self, asked: RequestedChange) -> dict[Pred, Any]:
         """The facts that are to be removed from the unnamed graph, and not added as well."""
         removed = {pred: table for pred, table in asked.remove.items() if not pred.hidden}
         if UNNAMED in asked.remove:
@@ -228,7 +230,7 @@ class OntologyMethods:
 
     # What is asked for and does not happen.
 
-    def _not_stated(self, ontology: Ontology, asked: Asked) -> Iterator[str]:
+    def _not_stated(self, ontology: Ontology, asked: RequestedChange) -> Iterator[str]:
         """Of axioms that are to be removed, those that nobody states."""
         axioms = self._axioms_to_remove(ontology, asked)
         stated = {pred: ontology.triples_by_predicate.get(pred, {}) for pred in axioms}
@@ -240,7 +242,7 @@ class OntologyMethods:
                     "axioms with blank nodes go with their file, by `remove_ontology`"
                 )
 
-    def _still_stated(self, ontology: Ontology, asked: Asked) -> Iterator[str]:
+    def _still_stated(self, ontology: Ontology, asked: RequestedChange) -> Iterator[str]:
         """Of facts that are to be removed, those that the ontology states: they stay as long as it does."""
         removed = self._asked_to_remove(asked)
         stated = self._tables(fact for fact in ontology.facts if fact.pred in removed)

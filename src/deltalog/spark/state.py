@@ -34,7 +34,7 @@ from deltalog.maintenance.update_state import Update
 from deltalog.model.change import Change
 from deltalog.model.errors import DataError, UsageError
 from deltalog.model.limits import within_budget
-from deltalog.ontology.methods import Asked
+from deltalog.ontology.methods import RequestedChange
 from deltalog.program.rule_set import RuleSet
 from deltalog.program.stored_rules import KeptPrograms, StoredRules
 from deltalog.spark.hadoop import Hadoop
@@ -289,7 +289,7 @@ def change(
     if wanted is None:
         return None
     with stage("update"), kb._lock.held:
-        return kb._change(wanted.rules, Asked(wanted.add, wanted.remove), wanted.prefixes)
+        return kb._change(wanted.rules, RequestedChange(wanted.add, wanted.remove), wanted.prefixes)
 
 
 class _Draft:
