@@ -182,8 +182,8 @@ class State:
         self._check_writer()
         if kb.has_stages:
             raise UsageError(
-                "the state of a pipeline cannot have existential rules, or Soufflé programs with choice-domain, subsumption "
-                "or the like; run it without a state"
+                "the state of a pipeline cannot have existential rules, or Soufflé programs with choice-domain, "
+                "subsumption or the like; run it without a state"
             )
         KeptPrograms().check_storable(kb._rule_set.numbers)
         state = kb._materialised()
