@@ -52,7 +52,6 @@ class FailedExpression:
         first = "" if not shown else f"; for {shown}" if self.count == 1 else f"; first for {shown}"
         return f"{where}{self.expression}{which} failed{times}: {self.reason}{first}"
 
-
     @property
     def as_json(self) -> dict[str, Any]:
         examples = [{name: print_value(value) for name, value in example.items()} for example in self.examples]
