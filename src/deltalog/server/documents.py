@@ -68,15 +68,8 @@ def change(made: Made, kb: KnowledgeBase, dry_run: bool, most: int) -> JsonDocum
     facts = found.added.by_predicate(), found.removed.by_predicate()
     quads = {"added_quads": _quads(found.added_quads, most), "removed_quads": _quads(found.removed_quads, most)}
     rules = found.added_rules, found.removed_rules
-    failures = [each.as_json for each in kb.report.failures]
-    return {
-        "version": made.number,
-        **how,
-        **difference(*facts, *rules, kb, most),
-        **quads,
-        "notes": list(found.notes),
-        "failures": failures,
-    }
+    notes = {"notes": list(found.notes), "failures": [each.as_json for each in kb.report.failures]}
+    return {"version": made.number, **how, **difference(*facts, *rules, kb, most), **quads, **notes}
 
 
 def _quads(found: Collection[tuple[Value, ...]], most: int) -> JsonDocument:
