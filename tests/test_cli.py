@@ -500,6 +500,19 @@ def test_check(deltalog: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("paths")
+def test_plan_draws_though_nobody_reads_it(tmp_path: Path) -> None:
+    rules = "".join(f"p{i}(X, Y) :- edge(X, Y).\n" for i in range(400))  # more than a pipe holds
+    (tmp_path / "many.dl").write_text(rules)
+    command = [sys.executable, "-m", "deltalog", "plan", "many.dl", "--svg", "graph.svg"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert running.stdout is not None
+    running.stdout.readline()
+    running.stdout.close()
+    running.wait(120)
+    assert (tmp_path / "graph.svg").exists()
+
+
+@pytest.mark.usefixtures("paths")
 def test_plan(deltalog: Run, tmp_path: Path) -> None:
     code, out, err = deltalog("plan", "paths.dl", "--data", "edge.csv", "--svg", "graph.svg")
     assert code == 0

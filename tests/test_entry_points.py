@@ -1,5 +1,5 @@
-"""One program, one meaning: every program file of the tests has the same facts in `deltalog run`, in `deltalog query`, in
-Python by every method, in a store that was saved and opened again, and on the server.
+"""One program, one meaning: every program file of the tests has the same facts in `deltalog run` and `deltalog query`,
+in Python by every method, in a store that was saved and opened again, and on the server.
 
 A sample of the files by default; `DELTALOG_ALL_PROGRAMS=1` takes all of them. Facts are compared as text, and blank
 nodes by what is said about them.

@@ -11,8 +11,9 @@ export interface Predicate { name: string; label: string; arity: number; facts: 
 export interface Predicates { version: number; prefixes: Record<string, string>; predicates: Predicate[] }
 export interface Answers {
   version: number; columns: string[]; rows: Cell[][]; total: number; complete: boolean; cut_off?: string;
-  method: string; reason: string; seconds: number;
+  method: string; reason: string; seconds: number; failures?: Failure[];
 }
+export interface Failure { rule: { id: string; text: string }; place: string; expression: string; reason: string; count: number }
 export interface Rule {
   id: string; text: string; heads: string[]; reads: string[]; file: string | null; line: number | null; column: number | null;
   hyper_node: number | null; stratum: number | null; recursive: boolean; scheme: string | null;
@@ -31,7 +32,7 @@ export interface Side { [predicate: string]: { count: number; rows: Value[][]; c
 export interface Difference {
   version: number; dry_run?: boolean; durable?: boolean; seconds?: number; added: Side; removed: Side;
   added_rules?: Record<string, string>; removed_rules?: Record<string, string>; time?: string;
-  added_quads?: Side[string]; removed_quads?: Side[string]; notes?: string[]; // quads: of named graphs
+  added_quads?: Side[string]; removed_quads?: Side[string]; notes?: string[]; failures?: Failure[]; // quads: of named graphs
 }
 export interface Change {
   add?: Record<string, Value[][]>; remove?: Record<string, Value[][]>; add_rules?: string; remove_rules?: string[]; expect?: number;

@@ -1,6 +1,6 @@
 // Runs what is in the editor, whatever it is, and gives the answer in one form.
 
-import { api, type Difference } from "./api";
+import { api, type Difference, type Failure } from "./api";
 import { kindOfText, type TextKind } from "./language";
 import { parseTriples } from "./ntriples";
 import { fromSparql, type Cell } from "./values";
@@ -30,9 +30,13 @@ async function runGoal(text: string, signal: AbortSignal): Promise<Answer> {
   const { version, columns, rows, seconds } = found;
   if (!columns.length) return { form: "truth", text, holds: found.total > 0, version, seconds };
   const cutOff = found.complete ? null : (rows.length >= ROWS ? `the page holds at most ${ROWS.toLocaleString("en")} rows` : (found.cut_off ?? "the server left some out"));
-  const remarks = [`method: ${found.method}`, found.reason];
+  const remarks = [`method: ${found.method}`, found.reason, ...failures(found.failures ?? [])];
   return { form: "table", kind: "goal", text, columns, rows, version, total: found.total, cutOff, triples: false, remarks, seconds };
 }
+
+/** The expressions that failed: rows may be missing because of them. */
+const failures = (failed: Failure[]): string[] =>
+  failed.map(({ count, expression, rule, reason }) => `${count.toLocaleString("en")} × ${expression}${rule.id ? ` of rule ${rule.id}` : ""} failed: ${reason}; rows may be missing`);
 
 const JSON_RESULTS = "application/sparql-results+json", N_TRIPLES = "application/n-triples";
 

@@ -42,8 +42,9 @@ def run(options: Namespace) -> int:
         kb = knowledge_base(options.programs, options)
         load_data(kb, options)
         plan = kb.plan() if options.goal is None else kb.plan_goal(options.goal)
-    if options.svg is not None:  # before anything is printed: who reads that may stop at any line
+    if options.svg is not None:  # before anything is printed: a reader such as `head` may close the pipe
         write_text(options.svg, kb.draw())
-        print(f"the dependency graph is in {options.svg}", file=sys.stderr)
     print(plan, flush=True)
+    if options.svg is not None:
+        print(f"the dependency graph is in {options.svg}", file=sys.stderr)
     return 0

@@ -155,6 +155,7 @@ def _opened(options: Namespace, progress: Progress) -> KnowledgeBase:
 def _answer(kb: KnowledgeBase, text: str, options: Namespace, progress: Progress) -> int:
     """Prints the answers, or true or false where there are no variables; the exit code."""
     from deltalog.cli.query_output import GoalAnswers, output
+    from deltalog.engine.failed_expressions import warning_of_failures
     from deltalog.query.sparql.parse import is_sparql
 
     if options.selector is not None:
@@ -171,6 +172,10 @@ def _answer(kb: KnowledgeBase, text: str, options: Namespace, progress: Progress
         answered.append(GoalAnswers(" ".join(goal.split()), answers, kb.prefixes))
     with output(options.out, progress.end) as stream:
         stream.write_all(answered, format)
+    for each in answered:
+        where = "" if len(answered) == 1 else f" of {each.goal}"
+        if warning := warning_of_failures(each.answers.failures, f"; answers{where} may be missing"):
+            print(warning, file=sys.stderr)
     return 0
 
 

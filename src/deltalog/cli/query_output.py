@@ -122,14 +122,22 @@ def _pieces(answered: GoalAnswers, format: str, width: int | None) -> Iterator[s
         yield from (f"{line}\n" for line in table_lines(answers.columns, answers, answered.prefixes, width))
     elif format == "rows" or (format == "tsv" and not answered.in_sparql):
         yield from (f"{line}\n" for line in answers.lines(DELIMITERS.get(format, ",")))
+    elif format == "json" and answers.failures:
+        yield json.dumps(_fields(answered), ensure_ascii=False) + "\n"
     else:
         yield from pieces(answered.results, format)
 
 
 def _document(answered: GoalAnswers) -> dict[str, Any]:
+    return {"goal": answered.goal, **_fields(answered)}
+
+
+def _fields(answered: GoalAnswers) -> dict[str, Any]:
+    """SPARQL's results in JSON, and the expressions that failed, if there are any."""
     from deltalog.query.sparql.results import text
 
-    return {"goal": answered.goal, **json.loads(text(answered.results, "json"))}
+    failures = [each.as_json for each in answered.answers.failures]
+    return {**json.loads(text(answered.results, "json")), **({"failures": failures} if failures else {})}
 
 
 def _lines_with_goal(answered: GoalAnswers) -> Iterator[str]:

@@ -268,12 +268,13 @@ def _warn_of_inconsistencies(report: Report) -> None:
 
 
 def _show(report: Report, options: Namespace) -> None:
-    from deltalog.cli.run_report import ROWS_SHOWN, TERMINAL_ROWS_SHOWN, as_json, summary, warning_of_failures
+    from deltalog.cli.run_report import ROWS_SHOWN, TERMINAL_ROWS_SHOWN, as_json, summary
+    from deltalog.engine.failed_expressions import warning_of_failures
 
     if options.json:
         print(json.dumps(as_json(report)))
     elif not options.quiet:
         rows = TERMINAL_ROWS_SHOWN if sys.stderr.isatty() else ROWS_SHOWN
         print(summary(report, rows), file=sys.stderr)
-    if not options.quiet and (warning := warning_of_failures(report)):
+    if not options.quiet and (warning := warning_of_failures(report.failures, "")):
         print(warning, file=sys.stderr)

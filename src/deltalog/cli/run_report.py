@@ -8,15 +8,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from deltalog.cli.options import counted
-from deltalog.syntax.printer import print_value
 
 if TYPE_CHECKING:
-    from deltalog.engine.failed_expressions import FailedExpression
     from deltalog.engine.report import Report
 
 ROWS_SHOWN = 20
 TERMINAL_ROWS_SHOWN = 10
-FAILURES_SHOWN = 3
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -36,7 +33,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "spark": report.spark,
         "complete": report.complete,
         "failed_expressions": report.failed_expressions,
-        "failures": [_failure(each) for each in report.failures],
+        "failures": [each.as_json for each in report.failures],
         "inconsistencies": report.inconsistencies,
         "inconsistency_examples": report.inconsistency_examples,
         "cyclic_rules": [asdict(rule) for rule in report.cyclic_rules],
@@ -66,24 +63,6 @@ def summary(report: Report, most: int = ROWS_SHOWN) -> str:
         cyclic = counted(len(report.cyclic_rules), "cyclic rule")
         lines.append(f"{trees} of {cyclic} evaluated by hypertree decompositions")
     return "\n".join(lines)
-
-
-def _failure(failed: FailedExpression) -> dict[str, Any]:
-    examples = [{name: print_value(value) for name, value in example.items()} for example in failed.examples]
-    rule = {"id": failed.rule_id, "text": "" if failed.rule is None else str(failed.rule)}
-    found = {"rule": rule, "place": failed.place, "expression": failed.expression, "reason": failed.reason}
-    return {**found, "count": failed.count, "examples": examples}
-
-
-def warning_of_failures(report: Report) -> str:
-    """The expressions that failed, in a few lines; "" if none did."""
-    if not report.failures:
-        return ""
-    some, more = report.failures[:FAILURES_SHOWN], report.failures[FAILURES_SHOWN:]
-    count = report.failed_expressions
-    instances = f"{count:,} rule instances" if count > 1 else "1 rule instance"
-    lines = [f"warning: {instances} did not apply because an expression failed", *(f"  {each}" for each in some)]
-    return "\n".join([*lines, f"  and {len(more)} more expressions"] if more else lines)
 
 
 def engine_line(report: Report) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from deltalog.expressions.failures import ExampleValues, FailureLog, Fallible
 from deltalog.model.terms import Value
 from deltalog.syntax.ast import (
+    TRIPLES,
+    TYPES,
     Aggregate,
     AggregateCall,
     Bind,
@@ -16,6 +19,7 @@ from deltalog.syntax.ast import (
     Disjunction,
     Filter,
     NegatedBody,
+    Pred,
     Rule,
     Span,
 )
@@ -48,6 +52,27 @@ class FailedExpression:
         first = "" if not shown else f"; for {shown}" if self.count == 1 else f"; first for {shown}"
         return f"{where}{self.expression}{which} failed{times}: {self.reason}{first}"
 
+    @property
+    def as_json(self) -> dict[str, Any]:
+        examples = [{name: print_value(value) for name, value in example.items()} for example in self.examples]
+        rule = {"id": self.rule_id, "text": "" if self.rule is None else str(self.rule)}
+        found = {"rule": rule, "place": self.place, "expression": self.expression, "reason": self.reason}
+        return {**found, "count": self.count, "examples": examples}
+
+
+SHOWN = 3  # expressions in a warning
+
+
+def warning_of_failures(failures: Sequence[FailedExpression], what: str) -> str:
+    """The expressions that failed, in a few lines; "" if none did. `what` says what follows from it."""
+    if not failures:
+        return ""
+    some, more = failures[:SHOWN], failures[SHOWN:]
+    count = sum(each.count for each in failures)
+    instances = f"{count:,} rule instances" if count > 1 else "1 rule instance"
+    lines = [f"warning: {instances} did not apply because an expression failed{what}", *(f"  {each}" for each in some)]
+    return "\n".join([*lines, f"  and {len(more)} more expressions"] if more else lines)
+
 
 def failed_expressions(log: FailureLog, rules: Mapping[str, Rule]) -> list[FailedExpression]:
     """The failures of a log, the most frequent first, with the rules by id that the expressions belong to."""
@@ -61,6 +86,20 @@ def failed_expressions(log: FailureLog, rules: Mapping[str, Rule]) -> list[Faile
         examples = tuple(map(_written, tally.examples)) if _is_souffle(rule) else tally.examples
         found.append(FailedExpression(rule_id, rule, shown, text, tally.reason, tally.count, examples))
     return sorted(found, key=lambda each: (-each.count, each.place))
+
+
+def reached_rules(preds: Collection[Pred], rules: Iterable[Rule]) -> set[Rule]:
+    """The rules that some predicates depend on; all of them where variables stand for predicates."""
+    every, needed = list(rules), set(preds)
+    if not needed.isdisjoint((TRIPLES, TYPES)) or any(
+        head.pred in (TRIPLES, TYPES) for rule in every for head in rule.heads
+    ):
+        return set(every)
+    found: set[Rule] = set()
+    while more := {r for r in every if r not in found and any(head.pred in needed for head in r.heads)}:
+        found |= more
+        needed.update(pred for rule in more for pred in rule.reads)
+    return found
 
 
 def _is_souffle(rule: Rule | None) -> bool:

@@ -30,6 +30,10 @@ class Tally:
     def __add__(self, other: Tally) -> Tally:
         return Tally(self.count + other.count, self.reason, (self.examples + other.examples)[:EXAMPLES])
 
+    def __sub__(self, other: Tally) -> Tally:
+        """Without earlier ones; the examples may be of those."""
+        return Tally(self.count - other.count, self.reason, self.examples[len(other.examples) :] or self.examples)
+
 
 FailureKey = tuple[Fallible, Span | None]
 
@@ -52,6 +56,11 @@ class FailureLog:
 
     def mark(self) -> dict[FailureKey, Tally]:
         return dict(self.tallies)
+
+    def since(self, mark: Mapping[FailureKey, Tally]) -> FailureLog:
+        """The failures after a mark."""
+        new = ((place, tally, mark.get(place)) for place, tally in self.tallies.items())
+        return FailureLog({place: tally if old is None else tally - old for place, tally, old in new if tally != old})
 
     @contextmanager
     def apart(self, ignored: bool = True) -> Iterator[None]:

@@ -125,7 +125,7 @@ def _has_text(rule: Rule) -> bool:
     """Whether a rule can be said in deltalog's own language: without hidden relations, functions of Soufflé's, and
     variables that were renamed."""
     preds = (*rule.reads, *(head.pred for head in rule.heads))
-    renamed = any("#" in variable.name for variable in _variables(rule.body))
+    renamed = any("#" in v.name and not v.anonymous for v in _variables(rule.body))
     return PREFIX not in str(rule) and not renamed and not any(pred.hidden for pred in preds)
 
 

@@ -34,6 +34,7 @@ from deltalog.query.rulebase import Rulebase, reads
 from deltalog.syntax.ast import TRIPLES, TYPES, Atom, BodyLiteral, HiddenName, Pred, Rule, variables
 
 if TYPE_CHECKING:
+    from deltalog.engine.failed_expressions import FailedExpression
     from deltalog.query.choose_method import History, MethodChoice
     from deltalog.query.estimate import Estimator, Features
     from deltalog.query.qsqr import Stored
@@ -58,7 +59,8 @@ class Answers(Facts[T]):
     """The answers of a goal: rows, as `Facts` are, and how they came about.
 
     `method` is the one that ran, `reason` why, `seconds` what it took, `work` the rows that QSQ-R went through;
-    `complete` is False only for answers from a materialisation that was stopped by a limit.
+    `complete` is False only for answers from a materialisation that was stopped by a limit. `failures` are the
+    expressions that had no value for some rows, of the goal and of rules that it depends on: answers may be missing.
     """
 
     def __init__(self, derived: Derived[T], seconds: float = 0.0, complete: bool = True) -> None:
@@ -66,6 +68,8 @@ class Answers(Facts[T]):
         super().__init__(facts.columns, facts.table, facts._backend)
         self.method, self.reason, self.features = choice.method, choice.reason, choice.features
         self.seconds, self.complete = seconds, complete
+        self.reads: Collection[Pred] = ()
+        self.failures: tuple[FailedExpression, ...] = ()
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]} by {self.method}: {self.reason}>"

@@ -6,18 +6,21 @@ forward calls. The work is done by a `QuerySession`, which is loaded with the fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.concurrency.interrupts import shielded
 from deltalog.concurrency.locks import exclusive
+from deltalog.engine.failed_expressions import FailedExpression, failed_expressions, reached_rules
 from deltalog.model.limits import Limits, count, limited, within_budget
 from deltalog.model.shown_text import PlainText
 from deltalog.query.read_methods import ReadMethods
 
 if TYPE_CHECKING:
+    from deltalog.query.contents import Contents
     from deltalog.query.estimate import Features
     from deltalog.query.goal_evaluator import Answers
     from deltalog.query.selector import Model
@@ -61,8 +64,10 @@ class QueryMethods(ReadMethods):
         """
         self._warn_of_data()
         now = self._contents_for_goal(timeout)
-        with self._backend.failures.apart(now.state is not None):  # those of the goal are not the materialisation's
-            return self._session.query(now, goal, method, timeout)
+        with self._failing(now) as failed:
+            answers = self._session.query(now, goal, method, timeout)
+            answers.failures = failed(answers)
+        return answers
 
     @shielded
     def sparql(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions | bool:
@@ -83,8 +88,28 @@ class QueryMethods(ReadMethods):
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
         self._warn_of_data()
         now = self._contents_for_goal()
-        with self._backend.failures.apart(now.state is not None):
-            return self._session.solve(now, query, method, dataset)
+        with self._failing(now) as failed:
+            solutions = self._session.solve(now, query, method, dataset)
+            solutions.failures = tuple(each for each in failed(solutions) if each.rule is not None)
+        return solutions
+
+    @contextmanager
+    def _failing(self, now: Contents[Any]) -> Iterator[Callable[[Any], tuple[FailedExpression, ...]]]:
+        """Around a query: a function that finds the expressions that failed for its answers. Those of the query are
+        not the materialisation's."""
+        log = self._backend.failures
+        before, ids = log.mark(), self._rule_set.ids
+
+        def failed(answers: Any) -> tuple[FailedExpression, ...]:
+            if not log.tallies:
+                return ()
+            if answers.method != "materialised":
+                return tuple(failed_expressions(log.since(before), ids))
+            needed = reached_rules(answers.reads, ids.values())
+            return tuple(each for each in failed_expressions(log, ids) if each.rule is None or each.rule in needed)
+
+        with log.apart(now.state is not None):
+            yield failed
 
     @exclusive
     @limited

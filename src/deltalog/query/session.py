@@ -28,6 +28,7 @@ from deltalog.query.estimate import Features
 from deltalog.query.goal import Goal, as_goal
 from deltalog.query.goal_evaluator import Answers, Derived, GoalEvaluator, answer
 from deltalog.query.magic import show
+from deltalog.query.rulebase import reads
 from deltalog.query.sparql.algebra import Select
 from deltalog.query.sparql.answer import SparqlEvaluator
 from deltalog.query.sparql.graphs import Dataset, check_dataset
@@ -78,7 +79,9 @@ class QuerySession(Generic[T]):
         started = time.perf_counter()
         with self._backend.limits.running("query", None if timeout is None else seconds(timeout)):
             found, complete = self._answers(now, literals, method)
-        return Answers(found, time.perf_counter() - started, complete)
+        answers = Answers(found, time.perf_counter() - started, complete)
+        answers.reads = set(reads(literals))
+        return answers
 
     def plan(self, now: Contents[T], goal: str) -> str:
         """The rules that magic sets makes for a goal, after the fact that asks it."""

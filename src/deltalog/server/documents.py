@@ -63,12 +63,13 @@ def difference(
 
 
 def change(made: Made, kb: KnowledgeBase, dry_run: bool, most: int) -> JsonDocument:
-    """A change that was made, or would be; `kb` is for names."""
+    """A change that was made, or would be; `kb` is for names, and for the expressions that fail after it."""
     found, how = made.change, {"dry_run": dry_run, "durable": made.durable, "seconds": round(made.seconds, 6)}
     facts = found.added.by_predicate(), found.removed.by_predicate()
     quads = {"added_quads": _quads(found.added_quads, most), "removed_quads": _quads(found.removed_quads, most)}
     rules = found.added_rules, found.removed_rules
-    return {"version": made.number, **how, **difference(*facts, *rules, kb, most), **quads, "notes": list(found.notes)}
+    notes = {"notes": list(found.notes), "failures": [each.as_json for each in kb.report.failures]}
+    return {"version": made.number, **how, **difference(*facts, *rules, kb, most), **quads, **notes}
 
 
 def _quads(found: Collection[tuple[Value, ...]], most: int) -> JsonDocument:

@@ -42,6 +42,7 @@ def query(reading: ReadingHandler, asked: Asked) -> JsonDocument:
         "method": answers.method,
         "reason": answers.reason,
         "seconds": round(answers.seconds, 6),
+        "failures": [each.as_json for each in answers.failures],
     }
     rest = len(answers) - first - len(found)
     return document | ({"cut_off": _cut_off(rest, asked["limit"], reading.settings.rows)} if rest > 0 else {})

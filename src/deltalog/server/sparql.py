@@ -49,6 +49,7 @@ UPDATE_FIELDS = (
     *(Field(name, "text", "a graph that patterns are matched in; may be repeated") for name in USING),
     DRY_RUN,
 )
+FAILED = "Deltalog-Failed-Expressions"  # rule instances that solutions may miss, because an expression failed
 SHOWN_ROWS = 100  # of each predicate that an update changes
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"{}|^`\\\x00-\x20]*")
 
@@ -142,7 +143,9 @@ def answered(solutions: Solutions, asked: Asked, most: int, formats: Mapping[str
         raise Refused(503, "limit", f"{message}ask for parts, with ORDER BY, LIMIT and OFFSET", limit="rows")
     text = solutions.serialize(formats[media_type])
     escaped = "backslashreplace" if formats[media_type] == "json" else "replace"  # a lone surrogate
-    return Answered(text.encode("utf-8", escaped), _with_charset(media_type))
+    failed = sum(each.count for each in solutions.failures)
+    headers = {FAILED: str(failed)} if failed else {}
+    return Answered(text.encode("utf-8", escaped), _with_charset(media_type), headers=headers)
 
 
 def _with_charset(media_type: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from deltalog.engine.failed_expressions import FailedExpression
     from deltalog.model.facts import Facts
     from deltalog.query.choose_method import MethodChoice
     from deltalog.query.sparql.query import Query
+    from deltalog.syntax.ast import Pred
 
 SolutionRow = tuple[Value | None, ...]
 
@@ -33,13 +35,16 @@ class Solutions:
     """Rows of values, or None where a variable has none. `columns` are the names of the variables.
 
     `method` is the one that ran, `reason` why, `seconds` what it took; `form` is that of the query, and
-    `prefixes` those that it and the program declare.
+    `prefixes` those that it and the program declare. `failures` are the expressions of rules that had no value for
+    some rows, and so may have left solutions out.
     """
 
     def __init__(self, query: Query, facts: Facts[Any], choice: MethodChoice) -> None:
         self.columns, self.form, self.prefixes = query.columns, query.form, query.prefixes
         self.method, self.reason, self.features = choice.method, choice.reason, choice.features
         self.seconds = 0.0
+        self.reads: Collection[Pred] = {pred for rule in query.rules for pred in rule.reads}
+        self.failures: tuple[FailedExpression, ...] = ()
         self._query, self._facts = query, facts
 
     def __len__(self) -> int:
