@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -105,18 +106,21 @@ def test_readers_see_whole_versions() -> None:
 
 
 def test_a_slow_query_holds_up_no_change() -> None:
-    """The changes are all made while the query runs, which only its time limit ends."""
-    with running(chain(300), seconds=5.0) as server, httpx2.Client(base_url=server.address, timeout=300) as made:
+    """The changes are all made while the query runs, and the clock stands still; then only its time limit ends it."""
+    kb, changed, seconds = chain(300), threading.Event(), itertools.count()
+    with running(kb, seconds=5.0) as server, httpx2.Client(base_url=server.address, timeout=300) as made:
         post(made, "/query", {"goal": "path(1, ?x)"})
         made.post("/query", json={"goal": SLOW, "timeout": 0.1})  # now all kernels are compiled
         post(made, "/update", {"add": {"edge": [[-101, -100]]}})
         post(made, "/query", {"goal": "path(-101, ?x)"})
+        kb.limits.clock = lambda: float(next(seconds)) if changed.is_set() else 0.0
         with ThreadPoolExecutor(1) as pool:
             slow = pool.submit(httpx2.post, f"{server.address}/query", json={"goal": SLOW}, timeout=300)
             for i in range(10):
                 post(made, "/update", {"add": {"edge": [[-i, -i - 1]]}})
                 assert post(made, "/query", {"goal": f"path({-i}, ?x)"})["total"] >= 1
             assert not slow.done()
+            changed.set()
             cut_off = slow.result()
         assert cut_off.status_code == 503 and cut_off.json()["error"]["code"] == "limit"
         assert "time limit of 5 s" in cut_off.json()["error"]["message"]
