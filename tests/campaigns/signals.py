@@ -48,9 +48,9 @@ def played(seed: int, setting: str) -> Played:
             )
         except subprocess.TimeoutExpired:
             return Played(seed, setting, 0, 0, 0, "hangs")
-    figures = [int(word) for word in child.stdout.split()[-3:]] or [0, 0, 0]
+    signals, stopped, calls = [int(word) for word in child.stdout.split()[-3:]] or [0, 0, 0]
     problem = f"exit code {child.returncode}: {child.stderr.strip()[-3000:]}" if child.returncode else ""
-    return Played(seed, setting, *figures, problem)
+    return Played(seed, setting, signals, stopped, calls, problem)
 
 
 def planned(signals: int, first: int) -> Iterator[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -105,18 +106,21 @@ def test_readers_see_whole_versions() -> None:
 
 
 def test_a_slow_query_holds_up_no_change() -> None:
-    """The changes are all made while the query runs, which only its time limit ends."""
-    with running(chain(300), seconds=5.0) as server, httpx2.Client(base_url=server.address, timeout=300) as made:
+    """The changes are all made while the query runs, and the clock stands still; then only its time limit ends it."""
+    kb, changed, seconds = chain(300), threading.Event(), itertools.count()
+    with running(kb, seconds=5.0) as server, httpx2.Client(base_url=server.address, timeout=300) as made:
         post(made, "/query", {"goal": "path(1, ?x)"})
         made.post("/query", json={"goal": SLOW, "timeout": 0.1})  # now all kernels are compiled
         post(made, "/update", {"add": {"edge": [[-101, -100]]}})
         post(made, "/query", {"goal": "path(-101, ?x)"})
+        kb.limits.clock = lambda: float(next(seconds)) if changed.is_set() else 0.0
         with ThreadPoolExecutor(1) as pool:
             slow = pool.submit(httpx2.post, f"{server.address}/query", json={"goal": SLOW}, timeout=300)
             for i in range(10):
                 post(made, "/update", {"add": {"edge": [[-i, -i - 1]]}})
                 assert post(made, "/query", {"goal": f"path({-i}, ?x)"})["total"] >= 1
             assert not slow.done()
+            changed.set()
             cut_off = slow.result()
         assert cut_off.status_code == 503 and cut_off.json()["error"]["code"] == "limit"
         assert "time limit of 5 s" in cut_off.json()["error"]["message"]
@@ -126,16 +130,23 @@ def test_a_slow_query_holds_up_no_change() -> None:
 
 
 def test_time_rows_and_turns() -> None:
-    with client(chain(300), rows=100, seconds=20.0, waiting_seconds=0.1, queries=1) as made:
+    kb, refused, seconds = chain(300), threading.Event(), itertools.count()
+    with client(kb, rows=100, seconds=500.0, waiting_seconds=0.1, queries=1) as made:
         cut_off = made.post("/query", json={"goal": SLOW, "timeout": 0.2})
         assert cut_off.status_code == 503 and cut_off.json()["error"]["limit"] == "time"
         found = post(made, "/query", {"goal": "path(?x, ?y)", "limit": 1000})
         assert len(found["rows"]) == 100 and "server's limit of 100 rows" in found["cut_off"]
         assert len(made.get("/facts/path", params={"limit": 1000}).json()["rows"]) == 100
         assert made.get("/query", params={"goal": "x" * 40_000}).status_code == 414
+        kb.limits.clock = lambda: float(next(seconds)) if refused.is_set() else 0.0
         with ThreadPoolExecutor(4) as pool:
-            asked = [pool.submit(made.post, "/query", json={"goal": SLOW, "timeout": 1.0}) for _ in range(4)]
-            codes = sorted(each.result().json()["error"]["code"] for each in asked)
+            codes = []
+            for each in as_completed(
+                [pool.submit(made.post, "/query", json={"goal": SLOW, "timeout": 1.0}) for _ in range(4)]
+            ):
+                codes.append(each.result().json()["error"]["code"])
+                if len(codes) == 3:
+                    refused.set()
         assert codes == ["busy", "busy", "busy", "limit"]
 
 
@@ -148,7 +159,7 @@ def test_a_change_that_takes_too_long() -> None:
 
 
 def test_orders_are_within_the_limit_of_time() -> None:
-    with client(chain(300), rows=10) as made:
+    with client(chain(300), rows=10, seconds=500.0) as made:
         query = "SELECT ?x ?y { ?x <path> ?y } ORDER BY DESC(?y) ?x LIMIT 3"
         assert made.get("/sparql", params={"query": query}).status_code == 200
         cut_off = made.get("/sparql", params={"query": query, "timeout": 0.01})

@@ -65,7 +65,7 @@ def shielded(function: Function) -> Function:
         finally:
             _unshield()
 
-    _ENTRIES.add(call.__code__)
+    _ENTRIES.add(call.__code__)  # type: ignore[attr-defined]
     return cast(Function, call)
 
 
