@@ -8,7 +8,8 @@
     :g { :a :age 3 . }                  TriG: the triples of a named graph, after those of the unnamed one
 
 p(x, y) is the triple x p y, and C(x) is x rdf:type C, as in N-Triples (`deltalog.io.triples`); but readers resolve
-relative IRIs, so facts of a name like `edge` are left out, and `<road1>` is refused. If there are blank nodes, the file begins with the
+relative IRIs, so facts of a name like `edge` are left out, and `<road1>` is refused.
+If there are blank nodes, the file begins with the
 comment `deltalog.io.documents.MARK`, and is read back with the same labels.
 
 Every distinct term is printed once, and rows are sorted as ids; all of them are in memory.
