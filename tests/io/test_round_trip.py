@@ -23,7 +23,7 @@ from deltalog.io.formats import OutputForm
 from deltalog.io.read import read
 from deltalog.io.write import safe_names, whole, write
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError, UsageError
+from deltalog.model.errors import DataError, DataWarning, UsageError
 from deltalog.model.terms import IRI, RDF, RDF_TYPE, BlankNode, Literal, key, literal
 from deltalog.syntax.ast import QUADS, TRIPLE, Pred
 
