@@ -19,6 +19,7 @@ from deltalog.program.column_names import ColumnNames
 from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
+    from deltalog.backends.base import Backend
     from deltalog.model.table_options import TableSettings
     from deltalog.program.rule_set import RuleSet
 
@@ -28,6 +29,7 @@ NamedColumns = Mapping[Pred, tuple[str, ...]]
 class ColumnMethods:
     """A knowledge base as far as its columns have names."""
 
+    _backend: Backend[Any]
     _rule_set: RuleSet
     _table_settings: TableSettings  # of the file beside its program
     _column_names: NamedColumns  # of declarations and data

@@ -93,10 +93,10 @@ def test_turtle_with_the_prefixes_of_the_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("predicate", "row", "problem"),
     [
-        ("edge", (IRI("http://e/a"), 1), "edge/2 cannot be written as Turtle: its name is no absolute IRI"),
+        ("edge", (IRI("http://e/a"), 1), "1 of edge/2 (the name is not an absolute IRI"),
         ("http://e/p", (IRI("rel"), 1), "<rel> cannot be written as Turtle"),
-        ("http://e/p", ("s", 1), "http://e/p/2 cannot be written as triples: its subject 's' is not an IRI"),
-        ("http://e/p", (1, 2, 3), "http://e/p/3 cannot be written as triples"),
+        ("http://e/p", ("s", 1), "1 of http://e/p/2 (the subject 's' is not an IRI"),
+        ("http://e/p", (1, 2, 3), "1 of http://e/p/3 (only one or two arguments"),
     ],
 )
 def test_facts_that_turtle_has_not(

@@ -23,7 +23,7 @@ from deltalog.io.formats import OutputForm
 from deltalog.io.read import read
 from deltalog.io.write import safe_names, whole, write
 from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError, UsageError
+from deltalog.model.errors import DataError, DataWarning, UsageError
 from deltalog.model.terms import IRI, RDF, RDF_TYPE, BlankNode, Literal, key, literal
 from deltalog.syntax.ast import QUADS, TRIPLE, Pred
 
@@ -163,8 +163,8 @@ def test_only_whole_results(tmp_path: Path) -> None:
     dictionary = Dictionary()
     fine, bad = Pred("fine", 2), Pred("bad", 3)
     facts = encoded({fine: [(IRI("a"), 1)], bad: [(IRI("a"), 1, 2)]}, dictionary)
-    with pytest.raises(DataError, match=r"bad/3 cannot be written as triples"):
-        write(tmp_path / "out", facts, dictionary, OutputForm("nt"))
+    with pytest.warns(DataWarning, match=r"left out.* 1 of bad/3 \(only one or two arguments"):
+        write(tmp_path / "partly", facts, dictionary, OutputForm("nt"))
     with pytest.raises(DataError, match=r"fine/2 .* subject 'x' is not an IRI"):
         write(tmp_path / "out", encoded({fine: [("x", 1)]}, dictionary), dictionary, OutputForm("nt"))
     for value in (IRI("a b"), IRI("\x80"), BlankNode("a:b"), BlankNode("←"), literal("x", language="1")):
@@ -174,7 +174,7 @@ def test_only_whole_results(tmp_path: Path) -> None:
         write(tmp_path / "out", encoded({Pred("a b", 1): [(IRI("a"),)]}, dictionary), dictionary, OutputForm("nt"))
     with pytest.raises(DataError, match="surrogate"):
         write(tmp_path / "out", encoded({fine: [("\ud800", 1)]}, dictionary), dictionary, OutputForm("csv"))
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "partly"]
     with pytest.raises(UsageError, match="csv, tsv, jsonl, parquet, nt, nq, ttl, trig"):
         write(tmp_path / "out", facts, dictionary, OutputForm("xlsx"))
 

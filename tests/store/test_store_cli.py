@@ -219,7 +219,7 @@ def test_changes_that_cannot_be_written_are_made(deltalog: Run, graph: Path, tmp
     (tmp_path / "three.csv").write_text("1,2,3\n")
     code, _, err = deltalog("update", "g", "--add", "three.csv", "--changes", "diff", "--format", "nt")
     assert code == 1
-    assert err.startswith("error: three/3 cannot be written as triples")
+    assert err.startswith("error: no fact can be written as a triple: 1 of three/3")
     assert err.endswith("; the change itself is made, as version 2\n")
     assert answers(deltalog, "three(?x, ?y, ?z)") == ["1,2,3"]
     assert not (tmp_path / "diff").exists()

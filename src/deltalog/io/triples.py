@@ -10,11 +10,12 @@ labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deltalog.io.columns import Column, Columns
 from deltalog.io.csv_cells import language_of, print_integer
@@ -23,7 +24,8 @@ from deltalog.io.tables import write_rows
 from deltalog.io.value_text import IRI_ESCAPED, Forms, Wrapping
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
-from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, lexical
+from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, is_absolute, lexical
+from deltalog.model.user_warnings import warn
 from deltalog.syntax.ast import QUADS, TRIPLES, Pred
 
 _NOT_IN_IRI = re.compile(r"[\x00-\x20\x7f-\x9f<>\"{}|^`\\]")
@@ -35,12 +37,13 @@ _FIRST = (
 _LATER = _FIRST + r"\xb7\u0300-\u036f\u203f\u2040-"
 _LABEL = re.compile(rf"[{_FIRST}](?:[.{_LATER}]*[{_LATER}])?")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+RESOURCES = (Kind.IRI, Kind.BLANK)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
 def write_triples(path: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary) -> None:
-    """Write facts of arity 1 and 2 as N-Triples; DataError, naming the predicate, for others."""
-    check_triples(facts)
+    """Write facts of arity 1 and 2 as N-Triples, and warn of others."""
+    facts = only_triples(facts, dictionary, absolute=False)
     with open(path, "wb") as stream:
         if any(_has_blank(column, dictionary) for columns in facts.values() for column in columns):
             stream.write(MARK)
@@ -48,30 +51,60 @@ def write_triples(path: Path, facts: Mapping[Pred, Columns], dictionary: Diction
             _write_predicate(stream, pred, columns, dictionary)
 
 
-def check_triples(preds: Iterable[Pred]) -> None:
-    """DataError for a predicate whose facts are no triples."""
-    for pred in preds:
-        if pred.arity not in (1, 2) and pred not in (TRIPLES, QUADS):
-            raise DataError(
-                f"{pred} cannot be written as triples: only predicates with one or two arguments can. "
-                "Choose another format, or leave it out"
-            )
-
-
 def check_resources(pred: Pred, columns: Columns, dictionary: Dictionary) -> None:
     """DataError if a subject, or the predicate of a triple, cannot be one."""
-    _check(pred, columns[0], dictionary, (Kind.IRI, Kind.BLANK), "subject")
+    _check(pred, columns[0], dictionary, RESOURCES, "subject")
     if len(columns) > 2:
         _check(pred, columns[1], dictionary, (Kind.IRI,), "predicate")
 
 
 def check_graph(graph: Column, subject: Column, predicate: Column, dictionary: Dictionary) -> None:
     """The same for the triples of graphs."""
-    _check(QUADS, graph, dictionary, (Kind.IRI, Kind.BLANK), "graph")
+    _check(QUADS, graph, dictionary, RESOURCES, "graph")
     check_resources(_IN_GRAPH, [subject, predicate, subject], dictionary)
 
 
 _IN_GRAPH = Pred("a triple of a graph", 3)
+
+
+def only_triples(facts: Mapping[Pred, Columns], dictionary: Dictionary, absolute: bool) -> dict[Pred, Columns]:
+    """The facts that are triples; `absolute`: of predicates that are absolute IRIs. Warns of what is left out, and
+    raises DataError if that is all there is."""
+    kept: dict[Pred, Columns] = {}
+    left_out: list[str] = []
+    for pred, columns in facts.items():
+        reason, fine = _triples_among(pred, columns, dictionary, absolute)
+        size = len(columns[0]) if columns else 1
+        if reason:
+            left_out.append(f"{size - int(fine.sum()):,} of {pred} ({reason})")
+        if not reason or fine.any():
+            kept[pred] = [column[fine] for column in columns] if reason else columns
+    if left_out and not kept:
+        raise DataError(f"no fact can be written as a triple: {', '.join(left_out)}. Choose another format")
+    if left_out:
+        warn(f"facts left out, because they are not triples: {', '.join(left_out)}")
+    return kept
+
+
+_NONE = np.zeros(1, np.bool_)
+
+
+def _triples_among(
+    pred: Pred, columns: Columns, dictionary: Dictionary, absolute: bool
+) -> tuple[str, NDArray[np.bool_]]:
+    """Why some facts of a predicate are not triples, if that is so, and which are."""
+    if pred in (TRIPLES, QUADS):
+        return "", _NONE
+    none = np.zeros(len(columns[0]) if columns else 1, np.bool_)
+    if pred.arity not in (1, 2):
+        return "only one or two arguments make a triple", none
+    if absolute and not is_absolute(pred.name):
+        return "the name is not an absolute IRI", none
+    fine = np.isin(dictionary.kinds[columns[0]], RESOURCES)
+    if fine.all():
+        return "", fine
+    example = dictionary.decode(columns[0][~fine][:1])[0]
+    return f"the subject {example!r} is not an IRI or a blank node", fine
 
 
 def _has_blank(column: Column, dictionary: Dictionary) -> bool:

@@ -8,7 +8,8 @@
     :g { :a :age 3 . }                  TriG: the triples of a named graph, after those of the unnamed one
 
 p(x, y) is the triple x p y, and C(x) is x rdf:type C, as in N-Triples (`deltalog.io.triples`); but readers resolve
-relative IRIs, so a name like `edge`, or `<road1>`, is refused. If there are blank nodes, the file begins with the
+relative IRIs, so facts of a name like `edge` are left out, and `<road1>` is refused.
+If there are blank nodes, the file begins with the
 comment `deltalog.io.documents.MARK`, and is read back with the same labels.
 
 Every distinct term is printed once, and rows are sorted as ids; all of them are in memory.
@@ -30,14 +31,13 @@ from numpy.typing import NDArray
 
 from deltalog.io.columns import Columns
 from deltalog.io.documents import MARK
-from deltalog.io.triples import check_graph, check_resources, check_triples, is_label, print_term
+from deltalog.io.triples import check_graph, check_resources, is_label, only_triples, print_term
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
-from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, lexical
+from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Kind, Literal, Value, datatype, is_absolute, lexical
 from deltalog.syntax.ast import QUADS, TRIPLES, Pred
 
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+")
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 # Terms.
 
@@ -120,9 +120,9 @@ class TripleIds(NamedTuple):
 def write_turtle(
     path: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary, prefixes: Mapping[str, str]
 ) -> None:
-    """Write facts of arity 1 and 2 as Turtle, or with their graphs as TriG; DataError for others."""
-    check_triples(facts)
-    names = TurtleNames({name: iri for name, iri in prefixes.items() if _ABSOLUTE.match(iri)})
+    """Write facts of arity 1 and 2 as Turtle, or with their graphs as TriG, and warn of others."""
+    facts = only_triples(facts, dictionary, absolute=True)
+    names = TurtleNames({name: iri for name, iri in prefixes.items() if is_absolute(iri)})
     triples = _triples(facts, dictionary)
     values = triples.terms.decode(np.arange(1, len(triples.terms)))
     texts = ["", *(_text(value, names) for value in values)]
@@ -189,10 +189,6 @@ def _rows(pred: Pred, columns: Columns, dictionary: Dictionary) -> tuple[object,
     check_resources(pred, columns, dictionary)
     if pred == TRIPLES:
         return (*columns, None)
-    if not _ABSOLUTE.match(pred.name):
-        raise DataError(
-            f"{pred} cannot be written as Turtle: its name is no absolute IRI. Choose another format, or leave it out"
-        )
     if pred.arity == 1:
         return columns[0], RDF_TYPE, IRI(pred.name), None
     return columns[0], IRI(pred.name), columns[1], None

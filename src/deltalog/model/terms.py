@@ -119,6 +119,12 @@ class Literal:
         return f"Literal({self.text!r}, {extra})"
 
 
+def is_absolute(iri: str) -> bool:
+    """Whether a name is an absolute IRI: it begins with a scheme."""
+    return _SCHEME.match(iri) is not None
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 Value = int | float | Decimal | bool | str | date | datetime | IRI | BlankNode | Literal | tuple["Value", ...]
 RDF_TYPE = IRI(RDF + "type")
 

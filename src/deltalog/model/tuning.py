@@ -240,8 +240,8 @@ class Tuning:
     ontology_paired_classes: int = 8
     ontology_max_holders: int = 64  # classes that count as tests of an existential restriction; with more, none does
     ontology_max_alternatives: int = 1_000  # rules of an intersection of unions; with more, it is left out
-    # Nested elements of RDF/XML (time grows with the square of the depth), objects and arrays of JSON-LD (5,000 overflow
-    # the parser's stack):
+    # Nested elements of RDF/XML (time grows with the square of the depth), objects and arrays of JSON-LD (5,000
+    # overflow the parser's stack):
     rdf_max_depth: int = 2_000
     # Equality by representatives. Facts about changed names are found by look-ups if these are so many times fewer:
     equality_scan_factor: int = 8
