@@ -125,6 +125,7 @@ def _opened(options: Namespace) -> KnowledgeBase:
         return KnowledgeBase.open(options.programs[0], readonly=options.readonly, **limits)
     kb = knowledge_base(options.programs, options, timeout=None)
     load_data(kb, options)
+    kb.limits.held = None  # --memory is for each request
     return kb
 
 
