@@ -107,7 +107,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
             raises LimitReached, and the knowledge base is as it was. `limits` has all three, and they may be
             changed there.
         max_facts: the number of facts that a call may leave.
-        memory: what the process may use, such as "8GB".
+        memory: what a call may add to the memory of the process, such as "8GB".
         maintenance: how derived facts are deleted: "dred" deletes and rederives, "bf" searches for other proofs
             first, "auto" chooses between them; "counting" deletes and rederives by counts of derivations. All
             give the same facts.

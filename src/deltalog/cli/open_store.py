@@ -32,7 +32,7 @@ def knowledge_base(paths: Sequence[Path], options: Namespace, **settings: Any) -
     """The knowledge base of programs, without data."""
     from deltalog.kb import KnowledgeBase
 
-    return KnowledgeBase(paths, **settings_of(options) | settings)
+    return _of_the_process(KnowledgeBase(paths, **settings_of(options) | settings))
 
 
 def open_programs_or_store(paths: Sequence[Path], options: Namespace, **settings: Any) -> KnowledgeBase:
@@ -67,7 +67,13 @@ def open_store(folder: Path, options: Namespace, *, readonly: bool, version: int
     """The knowledge base of a store, with the limits of the options."""
     from deltalog.kb import KnowledgeBase
 
-    return KnowledgeBase.open(folder, readonly=readonly, version=version, **_limits(options))
+    return _of_the_process(KnowledgeBase.open(folder, readonly=readonly, version=version, **_limits(options)))
+
+
+def _of_the_process(kb: KnowledgeBase) -> KnowledgeBase:
+    """A knowledge base whose --memory is that of the whole process, which does nothing else."""
+    kb.limits.held = 0
+    return kb
 
 
 def _limits(options: Namespace) -> dict[str, Any]:

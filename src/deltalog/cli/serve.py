@@ -67,7 +67,7 @@ def _add_limits(made: ArgumentParser) -> None:
     add("--connections", metavar="N", type=positive, default=1000, help="open connections (default: 1,000)")
     add("--body", metavar="SIZE", type=memory, default=16 << 20, help="size of a request (default: 16 MiB)")
     add("--max-facts", metavar="N", type=count, help="facts that a change may lead to")
-    add("--memory", metavar="SIZE", type=memory, help="stop queries when the process uses more memory than this")
+    add("--memory", metavar="SIZE", type=memory, help="memory that a query or a change may add")
 
 
 def run(options: Namespace) -> int:
@@ -125,6 +125,7 @@ def _opened(options: Namespace) -> KnowledgeBase:
         return KnowledgeBase.open(options.programs[0], readonly=options.readonly, **limits)
     kb = knowledge_base(options.programs, options, timeout=None)
     load_data(kb, options)
+    kb.limits.held = None  # --memory is for each request
     return kb
 
 

@@ -35,7 +35,6 @@ from deltalog.model.limits import check_running, checked
 from deltalog.model.terms import (
     DECIMAL,
     IRI,
-    MAX_STR_BITS,
     NUMERIC,
     XSD,
     BlankNode,
@@ -52,13 +51,14 @@ from deltalog.model.terms import (
 
 PREFIX = "sparql:"
 MOST_CHARACTERS = 1 << 24  # of a text that an expression makes
+MOST_BITS = 1 << 16  # of an integer that an expression computes
 LONG = 1 << 16  # characters of a text that takes so long that limits are checked
 UNBOUND = Literal("", "#unbound")
 LIST = "#list"  # the datatype of the texts of a group, as JSON, on their way to GROUP_CONCAT's result
 DIGITS = Context(prec=28)  # of a quotient
 EXACT = Context(prec=16_100)  # for sums and products, which are exact: a decimal has at most 4,000 and 4,000 digits
 TOO_LONG = "a decimal of more than 4,000 digits before or after the point"
-TOO_LARGE = f"an integer of more than {MAX_STR_BITS:,} bits"
+TOO_LARGE = f"an integer of more than {MOST_BITS:,} bits"
 
 
 class ExpressionFails(Exception):
@@ -150,7 +150,7 @@ def _value(rank: Rank, n: Number) -> Value:
 
 def checked_integer(n: int) -> int:
     """An integer that is not too large; a few squares in a row would take for ever otherwise."""
-    if n.bit_length() > MAX_STR_BITS:
+    if n.bit_length() > MOST_BITS:
         raise ExpressionFails(TOO_LARGE)
     return n
 

@@ -40,7 +40,7 @@ from deltalog.kernels import intern
 from deltalog.kernels.addresses import address
 from deltalog.model.arrays import Ids
 from deltalog.model.errors import DataError, LimitReached
-from deltalog.model.limits import checked
+from deltalog.model.limits import UNCHECKED_ROWS, checked
 from deltalog.model.terms import (
     DECIMAL,
     IRI,
@@ -394,8 +394,12 @@ class Dictionary:
                 pass
         return self._encode_slowly(values)
 
-    def _encode_slowly(self, values: Iterable[Any]) -> Ids:
+    def _encode_slowly(self, values: Sequence[Any]) -> Ids:
         """One value at a time: literals, dates, booleans, big integers, subclasses and numpy's scalars."""
+        starts = checked(range(0, max(len(values), 1), UNCHECKED_ROWS), 1)
+        return np.concatenate([self._encode_some(values[start : start + UNCHECKED_ROWS]) for start in starts])
+
+    def _encode_some(self, values: Sequence[Any]) -> Ids:
         values = [plain(value) for value in values]
         kinds = np.array([kind(value) for value in values], np.uint8)
         ids = np.empty(len(values), np.uint32)

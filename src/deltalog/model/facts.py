@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deltalog.syntax.ast import Pred
 
 T = TypeVar("T")
-DECODED_ROWS = 1 << 16  # rows that are decoded at a time
+DECODED_ROWS = 1 << 12  # rows that are decoded at a time
 UNCHECKED_ROWS = 1 << 10  # that are given away between two checks of limits
 
 

@@ -127,7 +127,7 @@ class Running:
             timeout = _least(timeout, limits.timeout)
         self._timeout: float | None = timeout
         self.deadline: float | None = None if timeout is None else limits.clock() + timeout
-        self._held = limits.held_before() if self._outer is None else self._outer._held
+        self._held: int = limits.held_before() if self._outer is None else self._outer._held
         if self._outer is not None:
             self._belong_to(self._outer)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from unicodedata import combining, east_asian_width
 
+from deltalog.model.limits import checked
+
 GAP = 2  # places between columns
 NARROWEST = 8  # places that a column which is cut keeps
 
@@ -20,8 +22,8 @@ def text_table(
     width: int | None = None,
 ) -> Iterator[str]:
     """The lines of a table with a header. `numbers` says which columns stand to the right."""
-    header, rows = [_plain(name) for name in columns], [[_plain(cell) for cell in row] for row in rows]
-    widths = [max(places(row[i]) for row in (header, *rows)) for i in range(len(columns))]
+    header, rows = [_plain(name) for name in columns], [[_plain(cell) for cell in row] for row in checked(rows)]
+    widths = [max(places(row[i]) for row in checked((header, *rows))) for i in range(len(columns))]
     if width is not None:
         widths = _narrowed(widths, width)
     right = list(numbers) or [False] * len(columns)

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 import anyio
@@ -16,6 +17,7 @@ import uvicorn
 from deltalog.kb import KnowledgeBase
 from deltalog.model.errors import UsageError
 from deltalog.server.app import Server
+from deltalog.server.connections import LimitedConnection
 from deltalog.server.settings import Settings
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -81,6 +83,7 @@ def process(server: Server, listener: socket.socket) -> Process:
         proxy_headers=False,
         lifespan="on",
         ws="none",
+        http=partial(LimitedConnection, server.settings.header_seconds),  # type: ignore[arg-type]
         limit_concurrency=server.settings.connections,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )

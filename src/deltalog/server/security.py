@@ -85,7 +85,8 @@ def check_origin(text: str) -> str:
 def host_name(header: str) -> str:
     """The name in a Host header, without the port."""
     if header.startswith("["):
-        return header[1:].partition("]")[0].lower()
+        name, _, port = header[1:].partition("]")
+        return name.lower() if not port or port.startswith(":") else header.lower()
     return header.partition(":")[0].lower()
 
 

@@ -19,6 +19,7 @@ class Settings:
 
     seconds: float = 30.0  # for a query or a change
     waiting_seconds: float = 10.0  # for its turn
+    header_seconds: float = 10.0  # for the header of a request to arrive
     body_seconds: float = 30.0  # for a body to arrive
     stopping_seconds: float = 10.0  # for requests to end when the server stops
     rows: int = 100_000  # of one answer

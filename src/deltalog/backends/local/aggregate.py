@@ -26,7 +26,7 @@ from deltalog.model.terms import Kind, Value
 from deltalog.syntax.ast import AggregateCall, Variable
 
 Bounds = NDArray[np.int64]
-DECODED_ROWS = 1 << 14  # between two checks of limits
+DECODED_ROWS = 1 << 11  # between two checks of limits
 _SPARQL = {PREFIX + name: name for name in ("sum", "min", "max")}  # the same of integers
 
 

@@ -17,6 +17,7 @@ from deltalog.backends.codec import encode_rows
 from deltalog.expressions.sparql_operators import UNBOUND
 from deltalog.maintenance.materialisation import Evaluator, start
 from deltalog.model.facts import Facts
+from deltalog.model.limits import checked
 from deltalog.model.terms import Value
 from deltalog.program import analyse
 from deltalog.query.choose_method import History, MethodChoice, choose, kind
@@ -118,4 +119,4 @@ def needed(asking: Sequence[Rule], rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _numbered(found: Solutions) -> list[tuple[Value, ...]]:
-    return [(*(UNBOUND if v is None else v for v in row), i) for i, row in enumerate(found)]
+    return [(*(UNBOUND if v is None else v for v in row), i) for i, row in enumerate(checked(found))]

@@ -14,6 +14,7 @@ from typing import Any
 
 from deltalog.concurrency.cached import cached_property
 from deltalog.model.facts import Facts
+from deltalog.model.limits import checked
 from deltalog.model.terms import IRI, BlankNode, Value, key
 from deltalog.query.choose_method import MethodChoice
 from deltalog.query.sparql.algebra import hidden
@@ -61,7 +62,7 @@ class ConstructedTriples(Triples):
 
     def _instances(self) -> Iterator[GraphTriple]:
         names = self._query.columns
-        for number, row in enumerate(self._solution_rows()):
+        for number, row in enumerate(checked(self._solution_rows())):
             values = dict(zip(names, row, strict=True))
             for s, p, o in self._query.template:
                 triple = (

@@ -259,7 +259,7 @@ def table_lines(
     """The lines of a table, at most so wide; IRIs by their prefixes."""
     names, listed = TurtleNames(prefixes), list(found)
     rows = [["" if v is None else _shown(v, names) for v in row] for row in checked(listed)]
-    are_numbers = [all(map(_is_number, column)) for column in zip(*listed, strict=True)]
+    are_numbers = [all(map(_is_number, checked(column))) for column in zip(*listed, strict=True)]
     return text_table(columns, rows, are_numbers, width)
 
 
