@@ -1,8 +1,8 @@
 """`%` in all positions: programs are drawn as tokens, with comments between them, so it is known what each `%` is.
 
-The text with comments must have the rules of the tokens alone, or be refused; it must not be refused when comments stand
-only where they always may: at the beginning of a line, and after a dot, a comma or an arrow. After a value, a remark that
-starts like a number or a variable is a modulo by definition, so none is drawn there.
+The text with comments must have the rules of the tokens alone, or be refused; it must not be refused when comments
+stand only where they always may: at the beginning of a line, and after a dot, a comma or an arrow. After a value, a
+remark that starts like a number or a variable is a modulo by definition, so none is drawn there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,20 @@ import pytest
 from deltalog.model.errors import SyntaxProblem
 from deltalog.syntax.parser import parse
 
-REMARKS = ("", "2", "X", "X = 2", "different", "2 = 0", "(so)", "abs(3)", '"3"^^xsd:decimal .', "-1 < X.", "% 2", ". q(X).")
+REMARKS = (
+    "",
+    "2",
+    "X",
+    "X = 2",
+    "different",
+    "2 = 0",
+    "(so)",
+    "abs(3)",
+    '"3"^^xsd:decimal .',
+    "-1 < X.",
+    "% 2",
+    ". q(X).",
+)
 ATOM_END = " )"  # of an atom, not of a function call
 HARMLESS = ("", "different", "% 2", ". q(X).")
 OPERANDS = (["X"], ["?y"], ["7"], ["2.5"], ['"3"^^xsd:decimal'], ["abs(", "X", ")"], ["(", "X", "+", "1", ")"], ["- 2"])

@@ -320,7 +320,9 @@ def test_percent_starts_a_comment_where_no_value_stands_before_it() -> None:
     assert rules[1].body[2] == Filter(call("=", call("%", X, 2), 0))
 
 
-@pytest.mark.parametrize("right", ['"3"^^xsd:decimal', "'3'^^xsd:int", '-"3"^^xsd:decimal', 'xsd:integer("3")', "Y", "(3)"])
+@pytest.mark.parametrize(
+    "right", ['"3"^^xsd:decimal', "'3'^^xsd:int", '-"3"^^xsd:decimal', 'xsd:integer("3")', "Y", "(3)"]
+)
 def test_percent_after_a_value_is_modulo(right: str) -> None:
     (filter_,) = body(f"N = ?x % {right}")
     assert str(filter_).count("%") == 1

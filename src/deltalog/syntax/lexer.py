@@ -4,8 +4,8 @@ A `Word` is what the grammar calls a terminal. Terms are ready-made: the value o
 of an IRI word an `IRI` with its prefix resolved, that of a CONSTANT word a value. Everything that depends on the
 context is decided here, so that the grammar stays small:
 
-Comments. `#` and `//` start one everywhere outside of strings and `<iri>`s. `%` after a value on the same line is always
-the modulo operator, and everywhere else it starts a comment: `syntax.percent` decides, and refuses what could be both.
+Comments. `#` and `//` start one everywhere outside of strings and `<iri>`s. `%` after a value on the same line is
+always the modulo operator, and everywhere else it starts a comment: `syntax.percent` decides, and refuses what could be both.
 
 The end of a statement. A dot ends it. Where files have no dots, a line does, if the next line starts (no further to the
 right than this statement did) with something that can start a rule, and no bracket is open. So the rest of a rule that
@@ -233,7 +233,9 @@ class Lexer:
         meaning = Percent.COMMENT
         if not new_line and self.words:
             right = self._operand_after(self.at + 1)
-            meaning = percent_means(self.words, self.brackets, self.closed, right, self.words[-1].text.lower() in _KEYWORDS)
+            meaning = percent_means(
+                self.words, self.brackets, self.closed, right, self.words[-1].text.lower() in _KEYWORDS
+            )
         if meaning is Percent.AMBIGUOUS:
             self._refuse_percent(self.at)
         elif meaning is Percent.COMMENT_AFTER_ATOM:

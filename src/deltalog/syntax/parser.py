@@ -183,7 +183,9 @@ def _expressions(body: tuple[BodyLiteral, ...]) -> Iterator[Expression]:
 
 _QUERIES = "Ask it with `deltalog query`, or make it a rule: answer(?x) :- ..."
 _TABLES = "Pass a table with --data (in Python with load). A fact without arguments ends with a dot: rainy."
-_ONLY_IN_PROGRAMS = frozenset(("_ARROW", "_OPEN", "_OPEN_SQUARE", "LPAREN", "LSQUARE", "QUERY", "PREFIX", "BASE", *DIRECTIVES))
+_ONLY_IN_PROGRAMS = frozenset(
+    ("_ARROW", "_OPEN", "_OPEN_SQUARE", "LPAREN", "LSQUARE", "QUERY", "PREFIX", "BASE", *DIRECTIVES)
+)
 _IN_WORDS = {
     "_COMMA": "`,`",
     "CLOSE": "`)`",

@@ -4,8 +4,8 @@ After a value on the same line, `%` is always the modulo operator. A value is a 
 an expression in brackets. At the beginning of a line, after the dot of a statement, after an atom, and wherever no
 operator can stand (after `,`, `:-` or an opening bracket), it starts a comment.
 
-Two kinds of text are ambiguous and refused, so that nobody loses the rest of a line without noticing: a value followed by
-something that is not a number (`?x != ?y % different`), and what looks like an atom where the rest of the line or the
+Two kinds of text are ambiguous and refused, so that nobody loses the rest of a line without noticing: a value followed
+by something that is not a number (`?x != ?y % different`), and what looks like an atom where the rest of the line or the
 next one goes on as an expression does (`f(?x) % 2 = 0`, unless `f` is a function).
 """
 
@@ -51,8 +51,8 @@ class Bracket:
 def percent_means(
     words: Sequence[Word], opened: Sequence[Bracket], closed: Bracket | None, right: str | None, keyword: bool
 ) -> Percent:
-    """The meaning of a `%` after some words of its line. `closed`: the bracket that was closed last. `right`: the rest of
-    the line, if a number can start there. `keyword`: whether the last word is spelled like one."""
+    """The meaning of a `%` after some words of its line. `closed`: the bracket that was closed last. `right`: the rest
+    of the line, if a number can start there. `keyword`: whether the last word is spelled like one."""
     last = words[-1]
     if not _ends_an_operand(words):
         return Percent.COMMENT
