@@ -5,7 +5,8 @@ of an IRI word an `IRI` with its prefix resolved, that of a CONSTANT word a valu
 context is decided here, so that the grammar stays small:
 
 Comments. `#` and `//` start one everywhere outside of strings and `<iri>`s. `%` after a value on the same line is
-always the modulo operator, and everywhere else it starts a comment: `syntax.percent` decides, and refuses what could be both.
+always the modulo operator, and everywhere else it starts a comment: `syntax.percent` decides, and refuses what could be
+both.
 
 The end of a statement. A dot ends it. Where files have no dots, a line does, if the next line starts (no further to the
 right than this statement did) with something that can start a rule, and no bracket is open. So the rest of a rule that

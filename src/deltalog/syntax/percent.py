@@ -5,8 +5,8 @@ an expression in brackets. At the beginning of a line, after the dot of a statem
 operator can stand (after `,`, `:-` or an opening bracket), it starts a comment.
 
 Two kinds of text are ambiguous and refused, so that nobody loses the rest of a line without noticing: a value followed
-by something that is not a number (`?x != ?y % different`), and what looks like an atom where the rest of the line or the
-next one goes on as an expression does (`f(?x) % 2 = 0`, unless `f` is a function).
+by something that is not a number (`?x != ?y % different`), and what looks like an atom where the rest of the line or
+the next one goes on as an expression does (`f(?x) % 2 = 0`, unless `f` is a function).
 """
 
 from __future__ import annotations
