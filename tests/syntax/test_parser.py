@@ -303,19 +303,48 @@ def test_aggregates_of_every_shape() -> None:
     assert body("AGGREGATE(p(?x, ?y), ?x > 2, NOT q(?x) BIND SUM(?x * (?y + 1)) AS ?n)") == (wanted,)
 
 
-def test_percent_starts_a_comment_unless_it_computes() -> None:
+def test_percent_starts_a_comment_where_no_value_stands_before_it() -> None:
     text = """% at the start
-    p(a). % after a dot
-    p(X) :- % after the arrow
-        q(X), % after a comma
+    p(a). % 2 after a dot
+    p(X) :- % 3 after the arrow
+        q(X), % X after a comma
         r(X) % after an atom, (and so on)
-        , X % 2 = 0, X != Y % different
+        , X % 2 = 0, FILTER(X != Y) % 3 = 3
+        , AGGREGATE(s(X, Z) ON X BIND COUNT(Z) AS N % 5
+        ) % 4 > 3
         .
     edge(a, b) % no dot
     """
     rules = parse(text)
-    assert [len(rule.body) for rule in rules] == [0, 4, 0]
+    assert [len(rule.body) for rule in rules] == [0, 5, 0]
     assert rules[1].body[2] == Filter(call("=", call("%", X, 2), 0))
+
+
+@pytest.mark.parametrize(
+    "right", ['"3"^^xsd:decimal', "'3'^^xsd:int", '-"3"^^xsd:decimal', 'xsd:integer("3")', "Y", "(3)"]
+)
+def test_percent_after_a_value_is_modulo(right: str) -> None:
+    (filter_,) = body(f"N = ?x % {right}")
+    assert str(filter_).count("%") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p(X) :- q(X, Y), X != Y % different\n.",
+        "p(X) :- q(X, Y), X != Y %\n 3 .",
+        'p(X) :- q(X, Y), X != Y % "3" .',
+        "p(X) :- q(X), normal(X) % 2 = 0 .",
+        "p(X) :- q(X), normal(X) % 2\n = 0 .",
+        "p(X) :- q(X), normal(X) % twice\n = 0 .",
+        "p(a % 3\n, b) .",
+        "p(X) :- q(X), even % 2 = 0 .",
+        "p(X) :- q(X), X < 3 %% 2 .",
+    ],
+)
+def test_ambiguous_percent_is_refused(text: str) -> None:
+    with pytest.raises(SyntaxProblem, match="may be a modulo or start a comment"):
+        parse(text)
 
 
 def test_lines_end_rules_where_there_are_no_dots() -> None:

@@ -4,10 +4,9 @@ A `Word` is what the grammar calls a terminal. Terms are ready-made: the value o
 of an IRI word an `IRI` with its prefix resolved, that of a CONSTANT word a value. Everything that depends on the
 context is decided here, so that the grammar stays small:
 
-Comments. `#` and `//` start one everywhere outside of strings and `<iri>`s. `%` does too, except where it can only be
-the modulo operator: on the same line, a variable, a constant or the closing bracket of an expression stands before it,
-and a number, a variable, a bracket or a function call after it. So `FILTER(?x % 2 = 0)` computes, and
-`edge(a, b). % from a to b` is a comment.
+Comments. `#` and `//` start one everywhere outside of strings and `<iri>`s. `%` after a value on the same line is
+always the modulo operator, and everywhere else it starts a comment: `syntax.percent` decides, and refuses what could be
+both.
 
 The end of a statement. A dot ends it. Where files have no dots, a line does, if the next line starts (no further to the
 right than this statement did) with something that can start a rule, and no bracket is open. So the rest of a rule that
@@ -32,7 +31,7 @@ from urllib.parse import urljoin
 from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, RDF, XSD, BlankNode, literal
 from deltalog.syntax.ast import Source, Span, Variable
-from deltalog.syntax.functions import is_function
+from deltalog.syntax.percent import AMBIGUOUS_HINT, OPERATORS, Bracket, Percent, percent_means
 
 PREFIXES = {
     "rdf": RDF,
@@ -96,8 +95,8 @@ _WORD = re.compile(
 _BLANK_SPACE = re.compile(r"(?:[\s\ufeff]++|\#[^\n]*+|//[^\n]*+)*+")  # possessive: nothing to try again
 _QUERY = re.compile(_BLANK_SPACE.pattern + r"\?-")
 _TO_LINE_END = re.compile(r"[^\n]*")
+_BLANKS = re.compile(r"[ \t]*")
 _OPENS_ON_THE_LINE = re.compile(r"[ \t]*[(\[]")
-_MODULO_FOLLOWS = re.compile(r"%[ \t]*(?:[0-9(?]|-[ \t]*[0-9?(]|[A-Z_]\w*|(\w+)[ \t]*\()")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
@@ -152,8 +151,9 @@ class Lexer:
     def _begin(self) -> None:
         """A new statement."""
         self.words: list[Word] = []
-        self.brackets: list[str] = []  # for each open bracket, whether it is that of an "atom" or of an "expression"
-        self.closed_expression = False  # whether the last closing bracket ended an expression, not an atom
+        self.brackets: list[Bracket] = []  # those that are open
+        self.closed: Bracket | None = None  # the last one that was closed
+        self.doubtful: int | None = None  # a `%` comment since the last word, which an operator would make a modulo
         self.anonymous = 0
         self.broken = False  # an error covers the rest of the statement
         self.indent = 0
@@ -177,19 +177,25 @@ class Lexer:
             if self.at >= size:
                 self._end(size, size)
                 return False
-            if text[self.at] == "%" and not self._is_modulo(new_line):
+            if text[self.at] == "%" and self._starts_a_comment(new_line):
                 self.at = _TO_LINE_END.match(text, self.at).end()  # type: ignore[union-attr]
                 continue
             if self._ends_here(new_line):
                 self._end(self.at, self.at)
                 return True
             if text[self.at] == ".":
+                self._refuse_leading_dot()
                 self.at += 1
                 self._end(self.at - 1, self.at)
                 return True
             self._word(new_line)
             if self.stopped:
                 return True
+
+    def _refuse_leading_dot(self) -> None:
+        if not self.words and not self.broken:
+            hint = "Directives such as .decl are Soufflé's: choose that language with --language souffle."
+            self.reading.complain("a statement cannot start with a dot", self.at, self.at + 1, hint)
 
     def _skip(self) -> bool:
         """Past blanks and comments; whether a line has ended since the last word."""
@@ -223,15 +229,37 @@ class Lexer:
             return match.group() in ("[", "?-")
         return match.group().lower() not in ("and", "or", "on", "per", "with", "as", "in")
 
-    def _is_modulo(self, new_line: bool) -> bool:
-        if new_line or not self.words:
-            return False
-        last = self.words[-1]
-        before = last.type in ("VARIABLE", "CONSTANT")
-        after = _MODULO_FOLLOWS.match(self.text, self.at)
-        if after is None or not (before or (last.type == "CLOSE" and self.closed_expression)):
-            return False
-        return after.group(1) is None or is_function(after.group(1).lower())
+    def _starts_a_comment(self, new_line: bool) -> bool:
+        """Whether the `%` here does. What could be both is an error, and the rest of the line is skipped."""
+        meaning = Percent.COMMENT
+        if not new_line and self.words:
+            right = self._operand_after(self.at + 1)
+            meaning = percent_means(
+                self.words, self.brackets, self.closed, right, self.words[-1].text.lower() in _KEYWORDS
+            )
+        if meaning is Percent.AMBIGUOUS:
+            self._refuse_percent(self.at)
+        elif meaning is Percent.COMMENT_AFTER_ATOM:
+            self.doubtful = self.at
+        return meaning is not Percent.MODULO
+
+    def _refuse_percent(self, start: int) -> None:
+        self.broken = True
+        self.reading.complain("this `%` may be a modulo or start a comment", start, start + 1, AMBIGUOUS_HINT)
+
+    def _operand_after(self, at: int) -> str | None:
+        """The rest of a line, if it starts with something that can be the right side of a modulo."""
+        line_end = _TO_LINE_END.match(self.text, at).end()  # type: ignore[union-attr]
+        match = _WORD.match(self.text, _BLANKS.match(self.text, at).end(), line_end)  # type: ignore[union-attr]
+        if match is None:
+            return None
+        word, kind = match.group(), match.lastgroup
+        if word == "-":
+            return self._operand_after(match.end())
+        is_call = bool(_OPENS_ON_THE_LINE.match(self.text, match.end())) and kind in ("name", "prefixed", "iri")
+        is_variable = kind == "variable" or (kind == "name" and (word[0] == "_" or word[0].isupper()))
+        is_number = kind == "number" or (kind == "string" and match["datatype"] is not None)
+        return self.text[at:line_end] if is_call or is_variable or is_number or word == "(" else None
 
     # Words
 
@@ -251,6 +279,9 @@ class Lexer:
             kind, end = "sign", self.at + 1
         start, self.at = self.at, end
         _READERS[kind](self, match, start, end)
+        if self.doubtful is not None and self.words and self.words[-1].type in OPERATORS:
+            self._refuse_percent(self.doubtful)
+        self.doubtful = None
 
     def _after_operand(self) -> bool:
         return bool(self.words) and self.words[-1].type in _ENDS and self.words[0].type != "PREFIX"
@@ -414,14 +445,13 @@ class Lexer:
             self.broken = True
             return
         if sign in ")]" and self.brackets:
-            self.closed_expression = self.brackets.pop() == "expression"
+            self.closed = self.brackets.pop()
         self._add(_SIGNS[sign], sign, start, end)
 
     def _open(self, sign: str, start: int, end: int) -> None:
         last = self.words[-1] if self.words else None
         applied = last is not None and last.type in (_BEFORE_OPEN if sign == "(" else ("NAME", "IRI"))
-        function = applied and last is not None and (last.type != "NAME" or is_function(last.value.lower()))
-        self.brackets.append("expression" if function or not applied else "atom")
+        self.brackets.append(Bracket(len(self.words), applied))
         if len(self.brackets) > MAX_DEPTH and not self.broken:
             self.broken = True
             self.reading.complain(f"more than {MAX_DEPTH} brackets in brackets", start, end)

@@ -125,7 +125,13 @@ def _meanings(reading: ReadingState, lexer: Lexer) -> Iterator[Any]:
     from deltalog.syntax.grammar import statement_parser
 
     parse_words = statement_parser().parse
+    refused = False  # one error for all lines of a table
     for words in lexer.statements():
+        if not lexer.goal and _looks_like_data(words):
+            if not refused:
+                reading.complain("this is neither a fact nor a rule", words[0].start, words[-2].end, _TABLES)
+            refused = True
+            continue
         if words[0].type == "QUERY" and not lexer.goal:
             reading.complain("a query has no place among rules", words[0].start, words[-1].end, _QUERIES)
             continue
@@ -142,6 +148,11 @@ def _meanings(reading: ReadingState, lexer: Lexer) -> Iterator[Any]:
             reading.complain(message, words[0].start, words[0].end, "Compute it in several steps, with BIND.")
         else:
             yield meaning
+
+
+def _looks_like_data(words: list[Word]) -> bool:
+    """Whether a statement without its dot has neither brackets nor a body: a line of a table, or a stray word."""
+    return words[-1].start == words[-1].end and not any(word.type in _ONLY_IN_PROGRAMS for word in words)
 
 
 def _nesting(meaning: Rule | tuple[BodyLiteral, ...]) -> int:
@@ -171,6 +182,10 @@ def _expressions(body: tuple[BodyLiteral, ...]) -> Iterator[Expression]:
 # Errors
 
 _QUERIES = "Ask it with `deltalog query`, or make it a rule: answer(?x) :- ..."
+_TABLES = "Pass a table with --data (in Python with load). A fact without arguments ends with a dot: rainy."
+_ONLY_IN_PROGRAMS = frozenset(
+    ("_ARROW", "_OPEN", "_OPEN_SQUARE", "LPAREN", "LSQUARE", "QUERY", "PREFIX", "BASE", *DIRECTIVES)
+)
 _IN_WORDS = {
     "_COMMA": "`,`",
     "CLOSE": "`)`",
