@@ -59,7 +59,7 @@ def test_a_planted_wrong_answer_fails_and_whatever_goes_wrong_is_shown(tmp_path:
     assert ways["planted:NotInstalled"] == ("missing", "not installed")
     assert ways["planted:Endless"] == ("timeout", "more than 15 s")
     assert "**wrong**" in table and "| materialise | clingo |" in table
-    assert "| planted:NotInstalled | missing: not installed" in table and "timeout: more than 3 s" in table
+    assert "| planted:NotInstalled | missing: not installed" in table and "timeout: more than 15 s" in table
 
 
 @needs_clingo
