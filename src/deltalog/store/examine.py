@@ -38,6 +38,8 @@ from deltalog.store.wal_file import damage_of_log
 from deltalog.syntax.parser import parse_document
 
 SNAPSHOTS, UNFINISHED = "snapshots", ".unfinished"
+INDEX, HASHES = -1, ("hashes", "table")  # arrays by which values and facts are found
+CAN_BE_MADE_AGAIN = (INDEX, *HASHES)
 _WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
 
 
@@ -72,7 +74,7 @@ class FoundSnapshot:
     @property
     def has_values(self) -> bool:
         """Whether the values of its facts can be read; the hash table can be made again."""
-        return self.contents is not None and self.terms >= self.manifest["dictionary"].keys() - {"hashes", "table"}
+        return self.contents is not None and self.terms >= self.manifest["dictionary"].keys() - set(HASHES)
 
     def explicit(self, sound: bool) -> list[Mapping[str, Any]]:
         """Relations of explicit facts that are sound, or those that are not."""
@@ -115,7 +117,7 @@ def _check_manifest(found: FoundSnapshot) -> None:
             raise ValueError(f"the number of rows of {relation['name']}/{relation['arity']} is wrong")
     if row is not None and row.facts != sum(relation["rows"] for relation in manifest["relations"]):
         raise ValueError("the number of facts is not that of the catalog")
-    for _, _, stored, _ in _arrays(manifest):
+    for _, _, stored, _ in stored_arrays(manifest):
         if stored.offset < 0 or any(n < 0 for n in stored.shape):
             raise ValueError("an array has no place")
 
@@ -130,11 +132,11 @@ def _check_arrays(found: FoundSnapshot) -> None:
             what = _without_path(problem, found.folder)
             affected = "all of the snapshot" if file == DICTIONARY else "all facts of the snapshot"
             found.problems.append(StoreProblem(f"{found.name}/{file}", what, affected))
-    for file, part, stored, affected in _arrays(found.manifest):
+    for file, part, stored, affected in stored_arrays(found.manifest):
         source = mapped[file]
         if source is None:
             continue
-        damage = _damage(source, stored)
+        damage = damage_of_array(source, stored)
         if damage:
             found.problems.append(StoreProblem(f"{found.name}/{file}", f"{damage} (at byte {stored.offset})", affected))
         elif isinstance(part, str):
@@ -143,18 +145,18 @@ def _check_arrays(found: FoundSnapshot) -> None:
             found.keys.add(part)
 
 
-def _damage(source: MappedFile, stored: StoredArray) -> str:
+def damage_of_array(source: MappedFile, stored: StoredArray) -> str:
     try:
         return "" if source.is_sound(stored) else "a checksum is wrong"
     except (DataError, *_WRONG) as problem:
         return _without_path(problem, source.path)
 
 
-def _arrays(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str | int, StoredArray, str]]:
-    """Every array: its file, which it is (the name of one of the dictionary, the number of a run, or -1 for an index),
+def stored_arrays(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str | int, StoredArray, str]]:
+    """Every array: its file, which it is (the name of one of the dictionary, the number of a run, or INDEX),
     where it is, and what it has."""
     for name, values in manifest["dictionary"].items():
-        affected = "look-ups of values" if name in ("hashes", "table") else "the values of all facts"
+        affected = "look-ups of values" if name in HASHES else "the values of all facts"
         yield DICTIONARY, name, StoredArray.parse(values), affected
     names: list[list[str]] = [[] for _ in manifest["runs"]]
     for relation in manifest["relations"]:
@@ -163,7 +165,7 @@ def _arrays(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str | int, Store
     for number, run in enumerate(manifest["runs"]):
         yield RELATIONS, number, StoredArray.parse(run["keys"]), ", ".join(names[number])
         for _, values in run["orders"]:
-            yield RELATIONS, -1, StoredArray.parse(values), f"an index of {', '.join(names[number])}"
+            yield RELATIONS, INDEX, StoredArray.parse(values), f"an index of {', '.join(names[number])}"
 
 
 def _without_path(problem: object, folder: Path) -> str:
@@ -345,7 +347,7 @@ class Examined:
 
     folder: Path
     catalog: FoundCatalog
-    snapshots: list[FoundSnapshot]  # those that the catalog names, and others if it is damaged; the newest first
+    snapshots: list[FoundSnapshot]  # those that the catalog names, and others if there is damage; the newest first
     unknown: list[Path]  # beside them
     problems: list[StoreProblem] = field(default_factory=list)
     acknowledged: Acknowledged | None = None  # None: nothing says it
@@ -396,7 +398,7 @@ def examine(folder: Path, tuning: Tuning, nobody_writes: bool) -> Examined:
     found = [examine_snapshot(place / _safe(row.folder), row) for row in rows] if has_snapshots else []
     named = {_safe(row.folder) for row in rows}
     unknown = [path for path in present if path.name not in named]
-    if not catalog.is_whole or catalog.problems:
+    if not catalog.is_whole or catalog.problems or not all(snapshot.is_sound for snapshot in found):
         others = [path for path in unknown if not path.name.endswith(UNFINISHED) and (path / MANIFEST).exists()]
         found += [examine_snapshot(path, None) for path in others]
     return Examined(folder, catalog, found, unknown, problems, acknowledged)

@@ -1,6 +1,7 @@
 """Recovers what is left of a damaged store.
 
-    a damaged snapshot      its derived facts and indexes are made again from its explicit facts, if those are sound;
+    a damaged snapshot      its files are taken from other folders, if they are there (`reassemble`);
+                            its derived facts and indexes are made again from its explicit facts, if those are sound;
                             else an older snapshot and the log lead to its version
     a damaged change        versions from it up to the next snapshot are lost
     the newest version      if it is lost, the newest one that is left becomes a version with a number of its own
@@ -48,6 +49,7 @@ from deltalog.store.arrays import MappedFile, StoredArray
 from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, catalog_files, connected, log_file, now
 from deltalog.store.examine import SNAPSHOTS, Examined, FoundSnapshot, examine_snapshot
 from deltalog.store.log_entry import LogEntry, unpacked
+from deltalog.store.reassemble import reassemble
 from deltalog.store.report import StoreReport, ranges, spans
 from deltalog.store.snapshot_files import DICTIONARY, MANIFEST, RELATIONS, Snapshot, SnapshotContents, StoredTables
 from deltalog.store.store import Image, write_numbered
@@ -105,6 +107,7 @@ class _Repair:
     lost: list[str] = field(default_factory=list)
 
     def run(self, report: StoreReport) -> StoreReport:
+        self._put_together()
         self._take_sound_ones()
         self._derive_again()
         reachable = set(self.found.reachable(iter(self.rows)))
@@ -126,6 +129,13 @@ class _Repair:
     @property
     def _place(self) -> Path:
         return self.found.folder / SNAPSHOTS
+
+    def _put_together(self) -> None:
+        """Snapshots whose files are in wrong folders. These folders are moved away like others that do not count."""
+        done = reassemble(self.found)
+        self.recovered += done.recovered
+        old = [each.folder for each in self.found.snapshots if each not in done.snapshots]
+        self.found = replace(self.found, snapshots=done.snapshots, unknown=[*self.found.unknown, *old])
 
     def _take_sound_ones(self) -> None:
         for snapshot in self.found.snapshots:
@@ -286,9 +296,8 @@ class _Repair:
     def _move_away(self) -> None:
         """Snapshots that no longer count go to `lost+found`; so does what a damaged catalog may have named."""
         named = {row.folder for row in self.rows.values()}
-        gone = [snapshot.folder for snapshot in self.found.snapshots if snapshot.folder.name not in named]
-        if self.found.catalog.problems:
-            gone += [path for path in self.found.unknown if path.name not in named]
+        gone = [snapshot.folder for snapshot in self.found.snapshots] + self.found.unknown
+        gone = [path for path in gone if path.name not in named]
         for path in dict.fromkeys(gone):
             if path.exists() or path.is_symlink():
                 os.rename(path, files.unused(self._lost_folder() / f"snapshot-{path.name}"))

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from weakref import WeakSet
 
 from deltalog.model.dictionary import Dictionary
@@ -30,11 +30,12 @@ from deltalog.store.arrays import damaged
 from deltalog.store.catalog import NAME, REPAIR, Catalog, SnapshotRow, VersionRow, log_file, now
 from deltalog.store.log_entry import LogEntry
 from deltalog.store.report import missing_versions
-from deltalog.store.snapshot_files import LimitCheck, Snapshot, SnapshotContents, StoredTables, Written, write_snapshot
+from deltalog.store.snapshot_files import LimitCheck, Snapshot, SnapshotContents, StoredTables, write_snapshot
 from deltalog.store.wal_file import check_log
 from deltalog.store.writer_lock import WriterLock
 
 SNAPSHOTS, UNFINISHED = "snapshots", ".unfinished"
+T = TypeVar("T")
 
 
 class Image(NamedTuple):
@@ -343,19 +344,26 @@ def _may_be_written(problem: sqlite3.Error) -> bool:
 
 def _write(folder: Path, version: int, image: Image, check: LimitCheck) -> SnapshotRow:
     """Writes a snapshot under a name of its own."""
+    name, written = add_snapshot_folder(folder, version, lambda empty: write_snapshot(empty, version, *image, check))
+    return SnapshotRow(version, name, written.crc, written.bytes, written.facts)
+
+
+def add_snapshot_folder(folder: Path, version: int, fill: Callable[[Path], T]) -> tuple[str, T]:
+    """Adds a folder for a snapshot of a version, which has all of its files or is not there; its name, and what filling
+    it returned."""
     place = folder / SNAPSHOTS
     name = next(name for name in _names(version) if not (place / name).exists())
     unfinished = place / f"{name}{UNFINISHED}"
     try:
         files.remove_folder(unfinished)
         unfinished.mkdir()
-        written: Written = write_snapshot(unfinished, version, *image, check)
+        written = fill(unfinished)
         files.rename(unfinished, place / name)
         files.sync_folder(place)
     finally:
         with suppress(OSError):
             files.remove_folder(unfinished)
-    return SnapshotRow(version, name, written.crc, written.bytes, written.facts)
+    return name, written
 
 
 def write_numbered(folder: Path, version: int, image: Image) -> SnapshotRow:
