@@ -154,8 +154,9 @@ def _not_encoded(error: UnicodeEncodeError) -> str:
 def _uninterrupted(command: Callable[[], int]) -> int:
     try:
         return command()
-    except SystemExit as end:  # argparse, after help and after wrong usage
-        return end.code if isinstance(end.code, int) else 0
+    except SystemExit:  # of argparse, after it has printed help
+        sys.stdout.flush()
+        raise
     except Exception:
         if was_interrupted():
             raise KeyboardInterrupt from None
