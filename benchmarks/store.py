@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks.datasets import lubm
 from benchmarks.registry import PROGRAMS, UNIVERSITY
 from deltalog import IRI, KnowledgeBase
+from deltalog.store.acknowledged import Acknowledged, acknowledge, read_acknowledged
 
 PROGRAM = PROGRAMS / "lubm_l.dl"
 GOAL = f"<{UNIVERSITY}Student>(?x), <{UNIVERSITY}advisor>(?x, ?y), <{UNIVERSITY}Chair>(?y)"
@@ -90,16 +91,22 @@ def answered(kb: KnowledgeBase, goal: str) -> list[Any]:
 
 
 def durable_updates(data: Path, store: Path) -> None:
-    """In turn: an update in memory, the same in a store, and a page that is appended to a file and flushed."""
-    memory, times = loaded(data), {name: list[float]() for name in ("memory", "store", "fsync")}
+    """In turn: an update in memory, the same in a store, its last step alone, and a page that is appended to a file and
+    flushed."""
+    memory, times = loaded(data), {name: list[float]() for name in ("memory", "store", "acknowledge", "fsync")}
+    known = read_acknowledged(store)
+    assert known is not None
     with KnowledgeBase.open(store) as durable, (store / "fsync").open("wb", buffering=0) as file:
         for i in range(UPDATES):
             times["memory"].append(timed(partial(memory.update, new_fact(i)))[1])
             times["store"].append(timed(partial(durable.update, new_fact(i)))[1])
+            again = Acknowledged(known.store, durable.version or 0)
+            times["acknowledge"].append(timed(partial(acknowledge, store, again))[1])
             times["fsync"].append(timed(partial(appended, file))[1])
     (store / "fsync").unlink()
-    here, there, flush = (median(times[name]) * 1e3 for name in ("memory", "store", "fsync"))
+    here, there, last, flush = (median(each) * 1e3 for each in times.values())
     show("one-fact update", f"{there:.2f} ms, in memory {here:.2f} ms, one fsync {flush:.2f} ms")
+    show("of it, to acknowledge", f"{last:.2f} ms, {last / there:.0%}")
 
 
 def appended(file: Any) -> None:

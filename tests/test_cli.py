@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog import __version__
+from deltalog import KnowledgeBase, __version__
 from deltalog.cli.main import COMMANDS, main
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).\n"
@@ -302,6 +303,64 @@ def test_standard_output_that_cannot_be_written(tmp_path: Path, rows: int) -> No
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "error: standard output cannot be written (No space left on device)\n")
+
+
+NO_OUTPUT = "error: standard output cannot be written"
+STREAMS = {  # redirections, with the arguments, the exit code and what standard error has
+    "2>/dev/full": [("run p.dl --out o", 0, ""), ("run nowhere.dl", 1, ""), ("nonsense", 2, ""), ("run", 2, "")],
+    "2>&-": [("run p.dl --out o", 0, ""), ("run nowhere.dl", 1, "")],
+    ">&- 2>&-": [("run p.dl --out o", 0, ""), ("query p.dl 'p(X)'", 1, "")],
+    ">&-": [("run p.dl --out o --quiet", 0, ""), ("query p.dl 'p(X)'", 1, NO_OUTPUT), ("--help", 1, NO_OUTPUT)],
+    ">/dev/full": [("--help", 1, NO_OUTPUT), ("run --help", 1, NO_OUTPUT), ("--version", 1, NO_OUTPUT)],
+    "<&-": [("run p.dl --out o --quiet", 0, "")],
+}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("redirection", STREAMS)
+def test_streams_that_are_closed_or_full(tmp_path: Path, redirection: str) -> None:
+    """Standard error may be lost; a broken standard output is an error, without a traceback."""
+    (tmp_path / "p.dl").write_text("p(1).")
+    for number, (words, code, message) in enumerate(STREAMS[redirection]):
+        done = _shell(f"{words.replace('--out o', f'--out o{number}')} {redirection}", tmp_path)
+        assert done.returncode == code, (words, done.stderr)
+        assert done.stderr.startswith(message), words
+        assert len(done.stderr.splitlines()) == bool(message), words
+        assert ("--out" in words) == (tmp_path / f"o{number}" / "p.csv").exists()
+
+
+@pytest.mark.parametrize("words", ["--help", "run --help", "--version"])
+def test_nobody_reads_the_output(tmp_path: Path, words: str) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [sys.executable, "-m", "deltalog", *words.split()],
+        stdout=writes,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_an_encoding_that_lacks_characters(tmp_path: Path) -> None:
+    """Text for people and facts of the rule language are escaped; answers, which have no escapes, are an error."""
+    (tmp_path / "p.dl").write_text('q("caf\u00e9 \U0001f600").\np(X) :- q(X).\n', "utf-8")
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    assert _shell("--help", tmp_path, ascii_only).returncode == 0
+    assert "Souffl\\u00E9" in _shell("run --help", tmp_path, ascii_only).stdout
+    shown = _shell("run p.dl --quiet --show p", tmp_path, ascii_only).stdout
+    assert 'p("caf\\u00E9 \\U0001F600").' in shown
+    assert set(KnowledgeBase(shown).facts("p")) == {("caf\u00e9 \U0001f600",)}
+    done = _shell("query p.dl 'p(X)'", tmp_path, ascii_only)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the encoding of standard output, ascii, does not have '\\xe9'; set PYTHONIO")
+
+
+def _shell(words: str, folder: Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = f"{shlex.quote(sys.executable)} -m deltalog {words}"
+    return subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False, env=environment)
 
 
 def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch: pytest.MonkeyPatch) -> None:

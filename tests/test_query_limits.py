@@ -7,6 +7,7 @@ of the rows needs. So a loop without a check is found without a query that takes
 from __future__ import annotations
 
 import sys
+from decimal import Decimal
 from itertools import count
 from types import FrameType
 from typing import Any
@@ -185,3 +186,30 @@ def test_sort_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     for reverse in (False, True):
         assert checked_sort(rows, lambda row: row[0], reverse) == sorted(rows, key=lambda row: row[0], reverse=reverse)
     assert checked_sort([], str) == []
+
+
+SQUARES = " ".join(f"BIND(?n{i} * ?n{i} AS ?n{i + 1})" for i in range(64))
+
+
+def solution(query: str) -> dict[str, Any]:
+    """The only solution of a query; variables without a value are missing."""
+    found = KnowledgeBase().sparql(query)
+    (row,) = found
+    return {name: value for name, value in zip(found.columns, row, strict=True) if value is not None}
+
+
+def test_integers_have_a_greatest_size() -> None:
+    """65,536 bits: repeated squares fail instead of holding the interpreter for ever."""
+    found = solution(f"SELECT * {{ BIND(2 AS ?n0) {SQUARES} }}")
+    assert found == {f"n{i}": 2**2**i for i in range(16)}
+    bound = {"?n15 * (?n15 - 1)": True, "?n15 * ?n15": False, "-?n15 * ?n15": False, "?n15 * (?n15 - 1) * 2": False}
+    for expression, is_bound in bound.items():
+        query = f"SELECT (BOUND(?x) AS ?y) {{ BIND(2 AS ?n0) {SQUARES} BIND({expression} AS ?x) }}"
+        assert solution(query) == {"y": is_bound}, expression
+
+
+@pytest.mark.parametrize("first", ["0.1", "10.0"])
+def test_decimals_have_a_greatest_size(first: str) -> None:
+    """4,000 digits before and after the point."""
+    found = solution(f"SELECT * {{ BIND({first} AS ?n0) {SQUARES} }}")
+    assert found == {f"n{i}": Decimal(first) ** 2**i for i in range(12)}

@@ -28,6 +28,7 @@ class Played(NamedTuple):
     actions: int
     versions: int  # that were compared
     unacknowledged: int
+    lost_logs: int
     problem: str
 
 
@@ -40,7 +41,8 @@ def played(seed: int, kills: int) -> Played:
             history.play(kills)
         except Exception as wrong:
             problem = f"{type(wrong).__name__}: {wrong}"
-        return Played(seed, history.kills, history.done, history.versions, history.unacknowledged, problem)
+        figures = history.kills, history.done, history.versions, history.unacknowledged, history.lost_logs
+        return Played(seed, *figures, problem)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,10 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if one.problem:
                 print(f"seed {one.seed}: {one.problem}", flush=True)
     failing = [one.seed for one in all_played if one.problem]
-    kills, actions, versions, made = (sum(each) for each in list(zip(*all_played, strict=True))[1:5])
+    kills, actions, versions, made, logs = (sum(each) for each in list(zip(*all_played, strict=True))[1:6])
     print(
         f"{kills} kills in {len(all_played)} histories: {actions} actions, {versions} versions compared, "
-        f"{made} actions made but not acknowledged, {len(failing)} histories failing {failing}, "
+        f"{made} actions made but not acknowledged, {logs} lost logs noticed, "
+        f"{len(failing)} histories failing {failing}, "
         f"{time.monotonic() - started:.0f} s"
     )
     return 1 if failing else 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,15 @@ def test_compression(tmp_path: Path, name: str) -> None:
     assert parsed(tmp_path, data + data, name)[10_000] == (0, 0)
     for bad in (b"not compressed", data[: len(data) // 2], data[:-1]):
         assert error(tmp_path, bad, name).startswith(f"{name}: the compressed file is damaged or cut short")
+
+
+@pytest.mark.parametrize(
+    "problem", [OSError(errno.ENOMEM, "Cannot allocate memory"), zlib.error("Error -4 while decompressing data")]
+)
+def test_no_memory_is_not_damage(tmp_path: Path, problem: Exception) -> None:
+    (tmp_path / "p.csv.gz").write_bytes(gzip.compress(b"1,2\n"))
+    with pytest.raises(MemoryError), files.opened(tmp_path / "p.csv.gz"):
+        raise problem
 
 
 def test_decompression_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

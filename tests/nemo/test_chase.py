@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from deltalog import IRI, KnowledgeBase, ProgramError
+from deltalog.cli.main import main
 
 RULES = (
     "q(?x, !v) :- p(?x, ?y) .",
@@ -125,3 +126,17 @@ def test_not_beside_stages(tmp_path: Path) -> None:
         KnowledgeBase([tmp_path / "s.dl", tmp_path / "n.rls"])
     with pytest.raises(ProgramError, match="existential rules cannot be evaluated together with"):
         KnowledgeBase(tmp_path / "s.dl").add_rules(tmp_path / "n.rls")
+
+
+@pytest.mark.parametrize("limit", ["--max-facts 1000", "--timeout 0.5", "--memory 1MB"])
+@pytest.mark.parametrize("command", ["run", "query"])
+def test_limits_hold_in_a_chase_without_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, limit: str
+) -> None:
+    """--memory is that of the whole process, which holds more than that already."""
+    program = tmp_path / "p.rls"
+    program.write_text("person(a) .\nparent(?x, !y), person(!y) :- person(?x) .\n")
+    goal = ["parent(?x, ?y)"] if command == "query" else []
+    assert main([command, str(program), *goal, *limit.split()]) == 3
+    name = {"--max-facts": "1,000 facts", "--timeout": "0.5", "--memory": "memory"}[limit.split()[0]]
+    assert name in capsys.readouterr().err

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gzip
 import logging
+import os
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 from serving import client, knowledge_base
 
-from deltalog import UsageError
+from deltalog import DataWarning, UsageError
 from deltalog.cli.main import main
+from deltalog.cli.serve import _warn_of_readers
 from deltalog.server.security import LOOPBACK_NAMES, check_origin, check_settings, check_token, host_name, is_loopback
 from deltalog.server.settings import Settings
 
@@ -102,6 +105,23 @@ def test_the_token_is_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     assert TOKEN not in repr(Settings(token=TOKEN))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs rights of groups and others")
+def test_a_token_that_others_can_read(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    for mode in (0o644, 0o640, 0o604):
+        token.chmod(mode)
+        with pytest.warns(
+            DataWarning, match=rf"token can be read by other users of this machine \(mode {mode:o}\); `chmod"
+        ):
+            _warn_of_readers(token)
+    token.chmod(0o600)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _warn_of_readers(token)
+        _warn_of_readers(None)
+
+
 def test_for_reading_only() -> None:
     with client(readonly=True) as made:
         assert made.post("/update", json=CHANGE).json()["error"]["code"] == "readonly"
@@ -112,7 +132,7 @@ def test_for_reading_only() -> None:
 def test_the_name_that_a_browser_has_called() -> None:
     with client(hosts=frozenset(LOOPBACK_NAMES)) as made:
         for host, status in (("localhost:8080", 200), ("127.0.0.1", 200), ("[::1]:1", 200), ("evil.example", 403),
-                             ("127.0.0.1.evil.example", 403), ("", 403)):  # fmt: skip
+                             ("127.0.0.1.evil.example", 403), ("[::1]evil.example", 403), ("", 403)):  # fmt: skip
             assert made.get("/health", headers={"host": host}).status_code == status, host
 
 

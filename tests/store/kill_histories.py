@@ -4,7 +4,8 @@ A history is a list of actions, drawn from a seed: changes of facts and rules (a
 reopenings with other settings, saves to another folder. A child process acts and acknowledges each action on a pipe;
 the parent kills it with SIGKILL at a random moment, opens the store, and compares explicit and derived facts, rules
 with their ids, and the version, with the naive engine on what was acknowledged, plus at most the one action that was
-under way. Then the next child goes on from there.
+under way. Then the next child goes on from there. Now and then a copy of the store loses SQLite's log, or a part of it:
+versions that were acknowledged must not go missing without a word.
 
 `Ledger` is what the store should have, kept without deltalog's maintenance or its rule sets.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import time
 import traceback
@@ -23,12 +25,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from deltalog import KnowledgeBase, ProgramError, UsageError
+from deltalog import DataError, KnowledgeBase, ProgramError, UsageError
 from deltalog.model.facts import of_predicate
 from deltalog.model.terms import key
 from deltalog.model.tuning import Tuning
 from deltalog.program import analyse
-from deltalog.store.verify import verify
+from deltalog.store.verify import repair, verify
 from deltalog.syntax.ast import Rule
 from tests.property.history_generator import CYCLIC, MAINTENANCE, SCHEMES, history
 from tests.property.history_model import PREFIX, TUNINGS, Step, is_rule, parsed, rows
@@ -134,6 +136,7 @@ class StoreHistory:
     versions: int = 0  # that were compared
     unacknowledged: int = 0  # actions under way that were found to be made
     done: int = 0  # actions that are sure
+    lost_logs: int = 0  # that were noticed, in copies
     _ledgers: list[Ledger] = field(default_factory=list)  # after so many actions
 
     def __post_init__(self) -> None:
@@ -225,6 +228,7 @@ class StoreHistory:
         sure, perhaps = self._ledger(self.done), self._ledger(self.done + 1)
         saved = perhaps.folder != sure.folder and self._folder(perhaps.folder).exists()
         folder = self._folder(perhaps.folder if saved else sure.folder)
+        self._lose_log(folder, perhaps if saved else sure)
         with KnowledgeBase.open(folder, **dict(_options(self.random))) as kb:  # type: ignore[arg-type]
             assert kb.version in (sure.version, perhaps.version), self._wrong(f"version {kb.version} found")
             made = saved or (perhaps.version != sure.version and kb.version == perhaps.version)
@@ -235,6 +239,30 @@ class StoreHistory:
         self._find_older(folder)
         report = verify(folder)
         assert report.is_sound, self._wrong(str(report))
+
+    def _lose_log(self, folder: Path, sure: Ledger) -> None:
+        """Removes the log of a copy, or cuts it: versions that were acknowledged are there, or said to be missing."""
+        log = self.place / "copy" / "catalog.db-wal"
+        if self.random.random() < 0.5 or not (folder / log.name).exists():
+            return
+        shutil.copytree(folder, log.parent)
+        if self.random.random() < 0.3:
+            log.unlink()
+        else:
+            os.truncate(log, self.random.randint(0, log.stat().st_size))
+        try:
+            with KnowledgeBase.open(log.parent, readonly=True) as kb:
+                assert (kb.version or 0) >= sure.version, self._wrong(f"without its log, version {kb.version}")
+                if kb.version == sure.version:
+                    self._same(kb, sure)
+        except DataError:
+            self.lost_logs += 1
+            assert not verify(log.parent).is_sound, self._wrong("it cannot be opened, but is sound")
+            repaired = repair(log.parent)
+            assert verify(log.parent).is_sound, self._wrong(str(repaired))
+            with KnowledgeBase.open(log.parent) as kb:
+                assert (kb.version or 0) >= sure.version, self._wrong(f"repaired to version {kb.version}")
+        shutil.rmtree(log.parent)
 
     def _find_older(self, folder: Path) -> None:
         """One of the other versions that can be opened."""

@@ -20,6 +20,8 @@ from stored_contents import Contents, contents, exit_code, in_child, opened, sma
 
 from deltalog import DataError, KnowledgeBase, UsageError
 from deltalog.model.tuning import Tuning
+from deltalog.store.acknowledged import NAME as ACKNOWLEDGED
+from deltalog.store.acknowledged import Acknowledged, read_acknowledged, replace_acknowledged
 from deltalog.store.verify import repair, verify
 
 FIRST, MIDDLE, NEWEST = 2, 5, 8  # the versions of the two snapshots, and the newest one
@@ -148,7 +150,7 @@ def test_each_array_of_a_snapshot(
                 repaired = repair(folder)
                 assert repaired.repaired
                 kept = check_repaired(folder, versions)
-                can_be_derived = what in ("derived", "index", "hashes", "table")
+                can_be_derived = what in ("derived", "index") or file == "dictionary.bin"  # the other one has the same
                 lost = set() if can_be_derived or snapshot == MIDDLE else set(range(FIRST, MIDDLE))
                 assert kept == set(versions) - lost, (what, str(repaired))
                 assert (repaired.lost == ("nothing",)) == (not lost)
@@ -240,8 +242,50 @@ def test_files_of_a_snapshot_that_are_not_whole(
     check_reading(folder, versions)
     repair(folder)
     kept = check_repaired(folder, versions)
-    has_values = file == "dictionary.bin" and cut == "half"  # but no hash table, which can be made again
+    # The dictionary of the other snapshot begins with the same values; the hash table can be made again.
+    has_values = file == "dictionary.bin" or (file == "" and cut == "half")
     assert kept == set(range(MIDDLE if snapshot == FIRST and not has_values else FIRST, NEWEST + 1))
+
+
+@pytest.mark.parametrize("catalog", ["whole", "missing"])
+@pytest.mark.parametrize(
+    "swapped", [["manifest.json"], ["dictionary.bin"], ["relations.bin"], ["manifest.json", "relations.bin"], [""]]
+)
+def test_files_in_the_folders_of_others(
+    store: tuple[Path, Versions], copy: Callable[[], Path], swapped: list[str], catalog: str
+) -> None:
+    versions, folder = store[1], copy()
+    one, other = (folder / "snapshots" / str(version) for version in (FIRST, MIDDLE))
+    for file in swapped:
+        (one / file).rename(folder / "moved")
+        (other / file).rename(one / file)
+        (folder / "moved").rename(other / file)
+    if catalog == "missing":
+        (folder / "catalog.db").unlink()
+    assert not verify(folder).is_sound
+    check_reading(folder, versions)
+    repaired = repair(folder)
+    kept = check_repaired(folder, versions)
+    if catalog == "whole":
+        assert kept == set(versions)
+        assert repaired.lost == ("nothing",)
+    else:
+        assert {FIRST, MIDDLE} <= kept
+    if swapped != [""]:
+        assert f"files of the snapshot of version {FIRST}, from the folders of others" in repaired.recovered
+        assert (folder / "lost+found" / f"snapshot-{FIRST}").is_dir()
+
+
+def test_swapped_files_of_which_one_is_damaged(store: tuple[Path, Versions], copy: Callable[[], Path]) -> None:
+    versions, folder = store[1], copy()
+    one, other = (folder / "snapshots" / str(version) / "manifest.json" for version in (FIRST, MIDDLE))
+    text = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(text)
+    offset = next(offset for _, what, offset, _ in arrays(store[0], FIRST) if what == "derived")
+    flip(folder / "snapshots" / str(FIRST) / "relations.bin", offset)
+    assert repair(folder).lost == ("nothing",)
+    assert check_repaired(folder, versions) == set(versions)
 
 
 def _cut(path: Path, how: str) -> None:
@@ -382,44 +426,144 @@ def test_a_damaged_write_ahead_log(killed: tuple[Path, Versions], tmp_path: Path
     original, versions = killed
     assert verify(original).is_sound
     size = (original / "catalog.db-wal").stat().st_size
-    lost = 0
     for number, offset in enumerate([16, *range(40, size, size // 14), size - 1]):
         folder = shutil.copytree(original, tmp_path / f"copy{number}")
         flip(folder / "catalog.db-wal", offset)
-        report = verify(folder)
-        if report.is_sound:  # it is in the last change: a power failure, which was not acknowledged, looks like this
-            assert offset > size // 2
-            with KnowledgeBase.open(folder) as kb:
-                assert contents(kb) == versions[kb.version or 0]
-                assert kb.version in (6, 7)
-            shutil.rmtree(folder)
-            continue
-        lost += 1
-        assert {problem.file for problem in report.problems} == {"catalog.db-wal"}
-        for readonly in (True, False):
-            with pytest.raises(DataError, match=r"catalog\.db-wal is damaged: the checksum of"):
-                KnowledgeBase.open(folder, readonly=readonly)
-        repaired = repair(folder)
-        assert "which the damaged write-ahead log had" in str(repaired)
-        assert verify(folder).is_sound
-        with KnowledgeBase.open(folder) as kb:
-            assert contents(kb) == versions[kb.version or 0]
+        check_lost(folder, versions)
         assert any(path.name == "catalog.db-wal" for path in (folder / "lost+found").iterdir())
-    assert lost >= 8
+
+
+def check_lost(folder: Path, versions: Versions) -> int:
+    """Acknowledged versions up to 7 are missing: everyone says so, and a repair goes on after them; how many."""
+    report = verify(folder)
+    assert {problem.file for problem in report.problems} <= {"catalog.db", "catalog.db-wal"}
+    assert report.newest == 7
+    for readonly in (True, False):
+        with pytest.raises(DataError, match=r"acknowledged, and catalog\.db-wal was lost|catalog\.db-wal is damaged"):
+            KnowledgeBase.open(folder, readonly=readonly)
+    repaired = repair(folder)
+    assert verify(folder).is_sound
+    with KnowledgeBase.open(folder) as kb:
+        assert kb.version == 8
+        (last,) = (int(each.split()[-2]) for each in repaired.recovered if each.startswith("version 8, which is as"))
+        assert contents(kb)[1:] == versions[last][1:]
+        assert repaired.lost == _spans(set(range(last + 1, 8)))
+        kb.update(add={"node": [("after the repair",)]})
+    assert verify(folder).is_sound
+    return 7 - last
+
+
+def test_a_write_ahead_log_that_is_lost(killed: tuple[Path, Versions]) -> None:
+    original, versions = killed
+    (original / "catalog.db-wal").unlink()
+    expected = "catalog.db: versions 2 to 7 (6) were acknowledged, and catalog.db-wal was lost or cut short"
+    assert expected in str(verify(original))
+    assert check_lost(original, versions) == 6
 
 
 def test_a_write_ahead_log_that_is_cut_short(killed: tuple[Path, Versions], tmp_path: Path) -> None:
-    """As a power failure leaves it: the store opens by itself."""
+    """Wherever it ends, what was acknowledged after that is missing."""
     original, versions = killed
     size = (original / "catalog.db-wal").stat().st_size
+    lost = set()
     for number, cut in enumerate(range(0, size, size // 9)):
         folder = shutil.copytree(original, tmp_path / f"copy{number}")
         os.truncate(folder / "catalog.db-wal", cut)
+        lost.add(check_lost(folder, versions))
+    assert lost >= {1, 6}
+
+
+def _acknowledged(folder: Path) -> Acknowledged:
+    found = read_acknowledged(folder)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("known", ["the one before", "nothing"])
+def test_a_power_failure(killed: tuple[Path, Versions], tmp_path: Path, known: str) -> None:
+    """A version that was not acknowledged may be missing. So may any in a store of an earlier release, which cannot be
+    known there."""
+    original, versions = killed
+    if known == "nothing":
+        (original / ACKNOWLEDGED).unlink()
+    else:
+        replace_acknowledged(original, Acknowledged(_acknowledged(original).store, 6))
+    size = (original / "catalog.db-wal").stat().st_size
+    for cut in (size, size - 1):
+        folder = shutil.copytree(original, tmp_path / f"copy{cut}")
+        os.truncate(folder / "catalog.db-wal", cut)
+        report = verify(folder)
+        assert report.is_sound
+        assert ("acknowledged is missing" in str(report)) == (known == "nothing")
+        with KnowledgeBase.open(folder) as kb:
+            assert kb.version == (7 if cut == size else 6)
+            assert contents(kb) == versions[kb.version]
+            kb.update(add={"node": [("more",)]})
+            assert _acknowledged(folder).version == kb.version
+        assert verify(folder).is_sound
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_a_snapshot_outlives_the_log(tmp_path: Path, kept: int) -> None:
+    """A snapshot that the lost log has made count is found by its folder, also if it is the only one."""
+    small_store(tmp_path / "s").close()
+
+    def write() -> None:
+        kb = KnowledgeBase.open(tmp_path / "s", tuning=Tuning(store_max_changes=2, store_kept_snapshots=kept))
+        kb.update(add={"node": [("one",)]})
+        kb.update(add={"node": [("two",)]})
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert exit_code(write) == -signal.SIGKILL
+    right = opened(shutil.copytree(tmp_path / "s", tmp_path / "to read"))
+    (tmp_path / "s" / "catalog.db-wal").write_bytes(b"")
+    assert not verify(tmp_path / "s").is_sound
+    assert repair(tmp_path / "s").lost == (("version 2",) if kept == 2 else ("versions 1 to 2",))
+    assert opened(tmp_path / "s") == right
+    assert verify(tmp_path / "s").is_sound
+
+
+def test_an_older_copy_of_the_catalog(store: tuple[Path, Versions], copy: Callable[[], Path]) -> None:
+    folder, older = copy(), copy()
+    with KnowledgeBase.open(folder) as kb:
+        kb.update(add={"node": [("newer",)]})
+    shutil.copy(older / "catalog.db", folder / "catalog.db")
+    with pytest.raises(DataError, match=rf"version {NEWEST + 1} was acknowledged, .* or catalog\.db is an older copy"):
+        opened(folder)
+    shutil.copy(older / ACKNOWLEDGED, folder / ACKNOWLEDGED)  # as a backup of the whole folder does
+    assert verify(folder).is_sound
+    assert opened(folder) == store[1][NEWEST]
+
+
+@pytest.mark.parametrize("damage", ["empty", "both", "link", "another store"])
+def test_a_damaged_acknowledgement(
+    store: tuple[Path, Versions], copy: Callable[[], Path], damage: str, tmp_path: Path
+) -> None:
+    folder = copy()
+    path = folder / ACKNOWLEDGED
+    if damage == "both":
+        flip(path, 60, 1)
+        flip(path, 4096 + 60, 1)
+    elif damage == "another store":
+        replace_acknowledged(folder, Acknowledged("0" * 32, 3))
+    else:
+        _cut(path, damage)
+    assert not verify(folder).is_sound
+    with pytest.raises(DataError, match=r"acknowledged (is damaged|cannot be read)|not the catalog of this store"):
+        opened(folder)
+    assert repair(folder).lost == ("nothing",)
+    assert check_repaired(folder, store[1]) == set(store[1])
+
+
+def test_one_slot_of_an_acknowledgement(store: tuple[Path, Versions], copy: Callable[[], Path]) -> None:
+    """As a write leaves it that is cut off."""
+    for slot in (0, 1):
+        folder = copy()
+        flip(folder / ACKNOWLEDGED, 4096 * slot + 60, 1)
         assert verify(folder).is_sound
         with KnowledgeBase.open(folder) as kb:
-            assert contents(kb) == versions[kb.version or 0]
-            kb.update(add={"node": [("more",)]})
-        assert verify(folder).is_sound
+            kb.update(add={"node": [("newer",)]})
+        assert _acknowledged(folder).version == NEWEST + 1
 
 
 # Nothing else to go by.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -429,3 +430,16 @@ def test_rules_of_a_store_have_no_place(tmp_path: Path) -> None:
     with KnowledgeBase.open(tmp_path / "store") as found:
         assert [rule.span for rule in found.rules] == [None, None]
         assert "line" not in found.explain("r(1)").to_dict()["rule"]
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not another writer."""
+    small_store(tmp_path / "s").close()
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(UsageError, match=r"writer\.lock cannot be locked \(No locks available\); keep the store on a"):
+        KnowledgeBase.open(tmp_path / "s")
+    KnowledgeBase.open(tmp_path / "s", readonly=True).close()

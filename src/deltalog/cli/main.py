@@ -9,7 +9,6 @@ quarter of a second for it.)
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +16,8 @@ from importlib import import_module
 
 from deltalog import __version__
 from deltalog.cli.options import ERROR, LIMIT_HIT, USAGE, spelled_out
+from deltalog.cli.standard_streams import BrokenOutput, discard_output, prepare_streams
+from deltalog.cli.terminal import print_text
 from deltalog.concurrency.interrupts import end_process, interrupted, raise_interrupts, was_interrupted
 from deltalog.model.errors import DeltalogError, LimitReached, ProgramError
 
@@ -39,7 +40,6 @@ COMMANDS = (  # modules of this package
     ),
 )
 DEBUG = "DELTALOG_DEBUG"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # without a file's name: of standard output
 
 OVERVIEW = """\
 usage: deltalog COMMAND ...
@@ -71,21 +71,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The entry point; the exit code. Without arguments, those of the process, which is ours then."""
     if arguments is not None:
         return _answer(list(arguments))
+    prepare_streams()
     raise_interrupts()
     return end_process(_answer(sys.argv[1:]))
 
 
 def _answer(words: list[str]) -> int:
+    return _guarded(lambda: _dispatch(words))
+
+
+def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        print(OVERVIEW, end="", file=sys.stdout if words else sys.stderr)
-        return 0 if words else USAGE
+        if words:
+            print_text(OVERVIEW)
+            return 0
+        print(OVERVIEW, end="", file=sys.stderr)
+        return USAGE
     if words[0] in ("--version", "-V"):
         print(f"deltalog {__version__}")
         return 0
     if words[0] not in COMMANDS:
         print(f"deltalog: {_unknown_command(words[0])}", file=sys.stderr)
         return USAGE
-    return _guarded(lambda: _run(words[0], words[1:]))
+    return _run(words[0], words[1:])
 
 
 def _run(name: str, words: list[str]) -> int:
@@ -105,7 +113,7 @@ def _guarded(command: Callable[[], int]) -> int:
     """Runs a command; whatever it raises becomes one readable message and an exit code."""
     try:
         code = _uninterrupted(command)
-        sys.stdout.flush()
+        sys.stdout.flush()  # here, where an error has a message
         return code
     except ProgramError as error:
         print(error, file=sys.stderr)
@@ -118,14 +126,16 @@ def _guarded(command: Callable[[], int]) -> int:
         print(f"interrupted; {str(interrupt) or 'nothing was written'}", file=sys.stderr)
         return interrupted()
     except BrokenPipeError:
-        _drop_output()
+        discard_output()
+    except BrokenOutput as error:
+        discard_output()
+        print(f"error: standard output cannot be written ({error.strerror})", file=sys.stderr)
+    except UnicodeEncodeError as error:
+        discard_output()
+        print(_not_encoded(error), file=sys.stderr)
     except MemoryError:
         print("error: out of memory; --memory sets a limit and keeps the facts derived so far", file=sys.stderr)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
-            _drop_output()
-            print(f"error: standard output cannot be written ({error.strerror or error})", file=sys.stderr)
-            return ERROR
         if os.environ.get(DEBUG):
             raise
         what = f"{type(error).__name__}: {error}"
@@ -133,14 +143,20 @@ def _guarded(command: Callable[[], int]) -> int:
     return ERROR
 
 
-def _drop_output() -> None:
-    """Discards the rest of the buffer of standard output."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _not_encoded(error: UnicodeEncodeError) -> str:
+    text = ascii(error.object[error.start : error.end])
+    return (
+        f"error: the encoding of standard output, {error.encoding}, does not have {text}; "
+        "set PYTHONIOENCODING=utf-8, or write to a file"
+    )
 
 
 def _uninterrupted(command: Callable[[], int]) -> int:
     try:
         return command()
+    except SystemExit:  # of argparse, after it has printed help
+        sys.stdout.flush()
+        raise
     except Exception:
         if was_interrupted():
             raise KeyboardInterrupt from None

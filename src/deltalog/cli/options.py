@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from deltalog.cli.terminal import print_text
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS
 from deltalog.equality.settings import EQUALITY_SETTINGS
 from deltalog.model.errors import DataWarning, DeltalogWarning, UsageError
@@ -34,6 +35,12 @@ class CommandParser(ArgumentParser):
         if len(unknown) < len(message.split()):
             message += self._meant([word.partition("=")[0] for word in unknown if word.startswith("-")])
         super().error(message)
+
+    def print_help(self, file: Any = None) -> None:
+        if file is None:
+            print_text(self.format_help())
+        else:
+            super().print_help(file)
 
     def _meant(self, words: list[str]) -> str:
         from difflib import get_close_matches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from deltalog.cli.options import (
 )
 from deltalog.model.errors import UsageError
 from deltalog.model.extras import extra_package
+from deltalog.model.user_warnings import warn
 
 if TYPE_CHECKING:
     from deltalog.kb import KnowledgeBase
@@ -83,6 +85,8 @@ def run(options: Namespace) -> int:
 
     settings = _settings(options)
     check_settings(options.host, settings)
+    with warnings_shown():
+        _warn_of_readers(options.token_file)
     with warnings_shown(), _opened(options) as kb:
         serve(kb, settings, options.host, options.port)
     return 0
@@ -106,6 +110,12 @@ def _settings(options: Namespace) -> Settings:
         connections=options.connections,
         body_bytes=options.body,
     )
+
+
+def _warn_of_readers(token: Path | None) -> None:
+    """Warns if other users of this machine can read the token."""
+    if token is not None and os.name == "posix" and (mode := token.stat().st_mode) & 0o044:
+        warn(f"{token} can be read by other users of this machine (mode {mode & 0o777:o}); `chmod 600 {token}`")
 
 
 def _text(path: Path) -> str:

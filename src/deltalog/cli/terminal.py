@@ -29,8 +29,18 @@ def print_text(text: str) -> None:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        text = text.translate(PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+        text = "".join(_escaped(each, encoding) for each in text.translate(PLAIN))
     print(text, end="")
+
+
+def _escaped(character: str, encoding: str) -> str:
+    """A character that an encoding has; others are escaped as in the rule language, and N-Triples."""
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        code = ord(character)
+        return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+    return character
 
 
 def write_text(path: Path, text: str) -> None:

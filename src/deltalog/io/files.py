@@ -9,6 +9,7 @@ compressed size (ALLOWANCE bytes are always allowed); larger files are refused.
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import re
@@ -26,6 +27,7 @@ from deltalog.model.watching import watcher
 
 RATIO = 1000
 ALLOWANCE = 100 * 2**20
+_NO_MEMORY = "Error -4 "  # Z_MEM_ERROR of zlib, which has no other mark
 
 
 class Name(NamedTuple):
@@ -71,8 +73,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except (EOFError, zlib.error) as problem:
+        if str(problem).startswith(_NO_MEMORY):
+            raise MemoryError from None
         raise DataError(f"{path}: the compressed file is damaged or cut short ({problem})") from None
     except OSError as problem:
+        if problem.errno == errno.ENOMEM:
+            raise MemoryError from None
         what = "cannot be read" if problem.errno else "the compressed file is damaged or cut short"
         raise DataError(f"{path}: {what} ({problem.strerror or problem})") from None
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, NoReturn
 
 from deltalog.io.json_values import value_of
 from deltalog.model.errors import UsageError
-from deltalog.model.limits import count, seconds
+from deltalog.model.limits import MAX_SECONDS, count, seconds
 from deltalog.server.errors import NESTED, wrong
 
 Schema = Mapping[str, Any]
 VALUE: Schema = {
     "description": "A value: JSON's own, or an object for an IRI, a blank node or another literal.",
-    "oneOf": [
+    "anyOf": [
         *({"type": name} for name in ("string", "number", "boolean")),
         *(
             {"type": "object", "required": list(names), "properties": {name: {"type": "string"} for name in names}}
@@ -27,7 +27,8 @@ REF: Schema = {"$ref": "#/components/schemas/Value"}
 ROW: Schema = {"type": "array", "items": REF}
 ROWS: Schema = {"type": "array", "items": ROW}
 FLAGS = {"true": True, "1": True, "": True, "false": False, "0": False}
-INTEGER_DIGITS = 18  # of a parameter
+INTEGER_DIGITS = 18
+GREATEST_COUNT = 10**INTEGER_DIGITS - 1
 
 
 class FieldKind(NamedTuple):
@@ -73,6 +74,15 @@ def _parse_seconds(text: str) -> float:
         raise UsageError(f"expected a number of seconds, and not {text!r:.80}") from None
 
 
+def _count(value: Any) -> int:
+    found = count(
+        int(value) if isinstance(value, float) and value.is_integer() else value, "things"
+    )  # 1.0 is 1 in JSON
+    if found > GREATEST_COUNT:
+        raise UsageError(f"{found} is too large; write a number up to {GREATEST_COUNT}")
+    return found
+
+
 def _row(row: Any) -> tuple[Any, ...]:
     if not isinstance(row, list):
         raise UsageError(f"expected the values of a fact as a list, and not {row!r:.80}")
@@ -104,8 +114,8 @@ KINDS: Mapping[str, FieldKind] = {
         {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}, lambda text: [text], _texts
     ),
     "flag": FieldKind({"type": "boolean"}, _parse_flag, _flag),
-    "count": FieldKind({"type": "integer", "minimum": 0}, _parse_count, lambda value: count(value, "things")),
-    "seconds": FieldKind({"type": "number", "minimum": 0}, _parse_seconds, seconds),
+    "count": FieldKind({"type": "integer", "minimum": 0, "maximum": GREATEST_COUNT}, _parse_count, _count),
+    "seconds": FieldKind({"type": "number", "minimum": 0, "exclusiveMaximum": MAX_SECONDS}, _parse_seconds, seconds),
     "value": FieldKind(REF, _in_body("values"), value_of),
     "bindings": FieldKind(
         {"type": "array", "items": {"type": "object", "additionalProperties": REF}}, _in_body("rows"), _bindings
@@ -131,6 +141,12 @@ class Field:
         default = {} if self.default is None else {"default": self.default}
         choices = {"enum": list(self.choices)} if self.choices else {}
         return {**KINDS[self.kind].schema, **default, **choices}
+
+    @property
+    def body_schema(self) -> dict[str, Any]:
+        """As a member of a body, where null is the same as no member."""
+        found = self.schema if self.required else {"anyOf": [self.schema, {"type": "null"}]}
+        return {**found, "description": self.about}
 
     def read(self, make: Callable[[FieldKind], Any]) -> Any:
         """A value of this field; Refused if it is wrong."""

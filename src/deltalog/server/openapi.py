@@ -81,7 +81,7 @@ def _parameters(fields: Iterable[Field], place: str) -> list[Mapping[str, Any]]:
 
 def _body(endpoint: Endpoint) -> dict[str, Any]:
     if endpoint.body is not None:
-        properties = {f.name: {**f.schema, "description": f.about} for f in endpoint.body}
+        properties = {f.name: f.body_schema for f in endpoint.body}
         required = [f.name for f in endpoint.body if f.required]
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
         return {"requestBody": {"required": bool(required), "content": {JSON: {"schema": schema}}}}

@@ -102,9 +102,10 @@ class Catalog:
         snapshots: Iterable[SnapshotRow],
         changes: Iterable[tuple[int, int, bytes, int]] = (),
         meta: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        """The database of a store with these rows. OSError if it cannot be written."""
+    ) -> str:
+        """The database of a store with these rows; the id of the store. OSError if it cannot be written."""
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # SQLite leaves out rights of groups
+        made = {"id": uuid4().hex, "created": now(), **meta, "format": str(FORMAT)}
         try:
             with closing(_opened(path, tuning, "rw")) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -112,13 +113,13 @@ class Catalog:
                 with catalog.transaction():
                     for statement in SCHEMA.split(";")[:-1]:
                         connection.execute(statement)
-                    made = {"id": uuid4().hex, "created": now(), **meta, "format": str(FORMAT)}
                     connection.executemany("INSERT INTO meta VALUES (?, ?)", made.items())
                     connection.executemany(_INSERT_VERSION, versions)
                     connection.executemany(_INSERT_SNAPSHOT, snapshots)
                     connection.executemany(_INSERT_CHANGE, changes)
         except sqlite3.Error as problem:
             raise OSError(str(problem)) from None
+        return made["id"]
 
     @classmethod
     def open(cls, folder: Path, tuning: Tuning, readonly: bool) -> Catalog:
@@ -201,10 +202,17 @@ class Catalog:
     def _checked(self, row: Sequence[Any], types: str) -> Sequence[Any]:
         """A row whose values have the types of its columns (SQLite lets a column have any)."""
         if [type(value).__name__[0] for value in row] != list(types):
-            raise DataError(f"{self.path} is damaged: a row has values of other types; {_REPAIR}")
+            raise DataError(f"{self.path} is damaged: a row has values of other types; {REPAIR}")
         return row
 
     # Reading.
+
+    @property
+    def id(self) -> str:
+        """The id of the store."""
+        with self._failing("read"):
+            row = self._connection.execute("SELECT value FROM meta WHERE key = 'id'").fetchone()
+        return "" if row is None else str(row[0])
 
     @property
     def newest(self) -> int:
@@ -212,7 +220,7 @@ class Catalog:
         with self._failing("read"):
             newest, *ends = self._connection.execute(_NEWEST).fetchone()
         if newest != max(end or 0 for end in ends):  # damage that SQLite does not notice
-            raise DataError(f"{self.path} is damaged: its tables end with different versions; {_REPAIR}")
+            raise DataError(f"{self.path} is damaged: its tables end with different versions; {REPAIR}")
         return int(newest)
 
     def versions(self) -> list[VersionRow]:
@@ -261,15 +269,15 @@ class Catalog:
             find = "SELECT data, crc FROM changes WHERE version = ? ORDER BY part"
             parts = self._connection.execute(find, (version,)).fetchall()
         if not parts:
-            raise DataError(f"{self.path}: the change of version {version} is missing; {_REPAIR}")
+            raise DataError(f"{self.path}: the change of version {version} is missing; {REPAIR}")
         if any(not isinstance(data, bytes) or zlib.crc32(data) != crc for data, crc in parts):
-            raise DataError(f"{self.path}: the change of version {version} is damaged; {_REPAIR}")
+            raise DataError(f"{self.path}: the change of version {version} is damaged; {REPAIR}")
         try:
             return LogEntry.parse(b"".join(data for data, _ in parts))
         except NewerFormat as problem:
             raise NewerFormat(f"{self.path}: version {version}: {problem}") from None
         except (ValueError, KeyError, TypeError) as problem:
-            raise DataError(f"{self.path}: the change of version {version} is damaged ({problem}); {_REPAIR}") from None
+            raise DataError(f"{self.path}: the change of version {version} is damaged ({problem}); {REPAIR}") from None
 
     def unlogged(self) -> list[range]:
         """Versions whose change a repair could not recover."""
@@ -278,7 +286,7 @@ class Catalog:
         try:
             return [range(first, end) for (value,) in rows for first, end in json.loads(value)]
         except (ValueError, TypeError):
-            raise DataError(f"{self.path} is damaged: it does not say which changes are lost; {_REPAIR}") from None
+            raise DataError(f"{self.path} is damaged: it does not say which changes are lost; {REPAIR}") from None
 
     # Writing.
 
@@ -313,7 +321,7 @@ class Catalog:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-_REPAIR = "`deltalog store verify --repair` recovers what is left"
+REPAIR = "`deltalog store verify --repair` recovers what is left"
 
 
 def _connect(path: Path, tuning: Tuning, mode: str) -> tuple[sqlite3.Connection, bool]:
@@ -329,7 +337,7 @@ def _connect(path: Path, tuning: Tuning, mode: str) -> tuple[sqlite3.Connection,
     except sqlite3.OperationalError as problem:
         raise DataError(f"{path} cannot be opened ({problem}); check the rights to the folder and its files") from None
     except sqlite3.Error as problem:
-        raise DataError(f"{path} is damaged ({problem}); {_REPAIR}") from None
+        raise DataError(f"{path} is damaged ({problem}); {REPAIR}") from None
 
 
 def _opened(path: Path, tuning: Tuning, mode: str, more: str = "") -> sqlite3.Connection:

@@ -19,11 +19,13 @@ from deltalog.model.errors import DataError, DeltalogError
 from deltalog.model.tuning import Tuning
 from deltalog.program.stored_rules import KeptPrograms
 from deltalog.store import files
+from deltalog.store.acknowledged import NAME as ACKNOWLEDGED
+from deltalog.store.acknowledged import Acknowledged, read_acknowledged
 from deltalog.store.arrays import MappedFile, StoredArray
 from deltalog.store.catalog import FORMAT, NAME, SnapshotRow, VersionRow, catalog_files, connected, log_file
 from deltalog.store.files import NewerFormat
 from deltalog.store.log_entry import LogEntry
-from deltalog.store.report import StoreProblem, ranges
+from deltalog.store.report import StoreProblem, missing_versions, ranges, spans
 from deltalog.store.snapshot_files import (
     DICTIONARY,
     EXPLICIT,
@@ -36,6 +38,8 @@ from deltalog.store.wal_file import damage_of_log
 from deltalog.syntax.parser import parse_document
 
 SNAPSHOTS, UNFINISHED = "snapshots", ".unfinished"
+INDEX, HASHES = -1, ("hashes", "table")  # arrays by which values and facts are found
+CAN_BE_MADE_AGAIN = (INDEX, *HASHES)
 _WRONG = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError)
 
 
@@ -70,7 +74,7 @@ class FoundSnapshot:
     @property
     def has_values(self) -> bool:
         """Whether the values of its facts can be read; the hash table can be made again."""
-        return self.contents is not None and self.terms >= self.manifest["dictionary"].keys() - {"hashes", "table"}
+        return self.contents is not None and self.terms >= self.manifest["dictionary"].keys() - set(HASHES)
 
     def explicit(self, sound: bool) -> list[Mapping[str, Any]]:
         """Relations of explicit facts that are sound, or those that are not."""
@@ -113,7 +117,7 @@ def _check_manifest(found: FoundSnapshot) -> None:
             raise ValueError(f"the number of rows of {relation['name']}/{relation['arity']} is wrong")
     if row is not None and row.facts != sum(relation["rows"] for relation in manifest["relations"]):
         raise ValueError("the number of facts is not that of the catalog")
-    for _, _, stored, _ in _arrays(manifest):
+    for _, _, stored, _ in stored_arrays(manifest):
         if stored.offset < 0 or any(n < 0 for n in stored.shape):
             raise ValueError("an array has no place")
 
@@ -128,11 +132,11 @@ def _check_arrays(found: FoundSnapshot) -> None:
             what = _without_path(problem, found.folder)
             affected = "all of the snapshot" if file == DICTIONARY else "all facts of the snapshot"
             found.problems.append(StoreProblem(f"{found.name}/{file}", what, affected))
-    for file, part, stored, affected in _arrays(found.manifest):
+    for file, part, stored, affected in stored_arrays(found.manifest):
         source = mapped[file]
         if source is None:
             continue
-        damage = _damage(source, stored)
+        damage = damage_of_array(source, stored)
         if damage:
             found.problems.append(StoreProblem(f"{found.name}/{file}", f"{damage} (at byte {stored.offset})", affected))
         elif isinstance(part, str):
@@ -141,18 +145,18 @@ def _check_arrays(found: FoundSnapshot) -> None:
             found.keys.add(part)
 
 
-def _damage(source: MappedFile, stored: StoredArray) -> str:
+def damage_of_array(source: MappedFile, stored: StoredArray) -> str:
     try:
         return "" if source.is_sound(stored) else "a checksum is wrong"
     except (DataError, *_WRONG) as problem:
         return _without_path(problem, source.path)
 
 
-def _arrays(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str | int, StoredArray, str]]:
-    """Every array: its file, which it is (the name of one of the dictionary, the number of a run, or -1 for an index),
+def stored_arrays(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str | int, StoredArray, str]]:
+    """Every array: its file, which it is (the name of one of the dictionary, the number of a run, or INDEX),
     where it is, and what it has."""
     for name, values in manifest["dictionary"].items():
-        affected = "look-ups of values" if name in ("hashes", "table") else "the values of all facts"
+        affected = "look-ups of values" if name in HASHES else "the values of all facts"
         yield DICTIONARY, name, StoredArray.parse(values), affected
     names: list[list[str]] = [[] for _ in manifest["runs"]]
     for relation in manifest["relations"]:
@@ -161,7 +165,7 @@ def _arrays(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str | int, Store
     for number, run in enumerate(manifest["runs"]):
         yield RELATIONS, number, StoredArray.parse(run["keys"]), ", ".join(names[number])
         for _, values in run["orders"]:
-            yield RELATIONS, -1, StoredArray.parse(values), f"an index of {', '.join(names[number])}"
+            yield RELATIONS, INDEX, StoredArray.parse(values), f"an index of {', '.join(names[number])}"
 
 
 def _without_path(problem: object, folder: Path) -> str:
@@ -199,6 +203,10 @@ class FoundCatalog:
     changes: dict[int, FoundChange] = field(default_factory=dict)  # those that are sound
     damaged_changes: set[int] = field(default_factory=set)
     is_whole: bool = True  # whether all rows could be read
+
+    @property
+    def newest(self) -> int:
+        return max([*self.versions, *self.changes, *self.damaged_changes], default=0)
 
     @property
     def unlogged(self) -> set[int]:
@@ -339,16 +347,20 @@ class Examined:
 
     folder: Path
     catalog: FoundCatalog
-    snapshots: list[FoundSnapshot]  # those that the catalog names, and others if it is damaged; the newest first
+    snapshots: list[FoundSnapshot]  # those that the catalog names, and others if there is damage; the newest first
     unknown: list[Path]  # beside them
     problems: list[StoreProblem] = field(default_factory=list)
+    acknowledged: Acknowledged | None = None  # None: nothing says it
 
     @property
     def newest(self) -> int:
         """The newest version that anything speaks of."""
-        catalog = self.catalog
-        known = [*catalog.versions, *catalog.changes, *catalog.damaged_changes]
-        return max([*known, *(snapshot.version for snapshot in self.snapshots)], default=0)
+        acknowledged = 0 if self.acknowledged is None else self.acknowledged.version
+        return max(self.catalog.newest, self.newest_snapshot, acknowledged)
+
+    @property
+    def newest_snapshot(self) -> int:
+        return max((snapshot.version for snapshot in self.snapshots), default=0)
 
     def reachable(self, bases: Iterator[int]) -> list[int]:
         """The versions that snapshots of some versions and the log lead to."""
@@ -364,13 +376,16 @@ class Examined:
 
 def examine(folder: Path, tuning: Tuning, nobody_writes: bool) -> Examined:
     """Reads all of a store."""
+    problems: list[StoreProblem] = []
+    acknowledged = _acknowledged(folder, problems)  # before the catalog, which a writer changes first
     damage = damage_of_log(log_file(folder)) if nobody_writes else ""
     catalog = examine_catalog(folder, tuning)
     place = folder / SNAPSHOTS
-    if damage:
-        last = max(catalog.versions, default=0)
-        catalog.problems.append(StoreProblem(log_file(folder).name, damage, f"versions after {last}"))
-    problems: list[StoreProblem] = []
+    if acknowledged is not None and catalog.meta.get("id", acknowledged.store) != acknowledged.store:
+        what = f"its id is not the one in `{ACKNOWLEDGED}`: it is the catalog of another store, or damaged"
+        catalog.problems.append(StoreProblem(NAME, what, "the newest version, which may be missing"))
+        acknowledged = None
+    catalog.problems += _losses(catalog, acknowledged, damage)
     present: list[Path] = []
     if place.is_symlink():
         problems.append(StoreProblem(SNAPSHOTS, "it is a symbolic link", "all snapshots"))
@@ -378,14 +393,34 @@ def examine(folder: Path, tuning: Tuning, nobody_writes: bool) -> Examined:
         problems.append(StoreProblem(SNAPSHOTS, "it is missing", "all snapshots"))
     else:
         present = files.listed(place)
+    has_snapshots = place.is_dir() and not place.is_symlink()
     rows = sorted(catalog.snapshots.values(), reverse=True)
-    found = [examine_snapshot(place / _safe(row.folder), row) for row in rows] if not problems else []
+    found = [examine_snapshot(place / _safe(row.folder), row) for row in rows] if has_snapshots else []
     named = {_safe(row.folder) for row in rows}
     unknown = [path for path in present if path.name not in named]
-    if not catalog.is_whole or catalog.problems:
+    if not catalog.is_whole or catalog.problems or not all(snapshot.is_sound for snapshot in found):
         others = [path for path in unknown if not path.name.endswith(UNFINISHED) and (path / MANIFEST).exists()]
         found += [examine_snapshot(path, None) for path in others]
-    return Examined(folder, catalog, found, unknown, problems)
+    return Examined(folder, catalog, found, unknown, problems, acknowledged)
+
+
+def _acknowledged(folder: Path, problems: list[StoreProblem]) -> Acknowledged | None:
+    try:
+        return read_acknowledged(folder)
+    except DataError as problem:
+        what = _without_path(problem, folder / ACKNOWLEDGED)
+        problems.append(StoreProblem(ACKNOWLEDGED, what, "nothing else, but lost versions would not be noticed"))
+        return None
+
+
+def _losses(catalog: FoundCatalog, acknowledged: Acknowledged | None, damage: str) -> Iterator[StoreProblem]:
+    """What the write-ahead log has lost: damage that can be seen in it, and versions that are missing."""
+    missing = range(0) if acknowledged is None else acknowledged.missing(catalog.newest)
+    if damage:
+        affected = f"versions {spans([missing])}" if missing else f"versions after {catalog.newest}"
+        yield StoreProblem(log_file(catalog.folder).name, damage, affected)
+    elif missing and catalog.connection is not None:
+        yield StoreProblem(NAME, missing_versions(missing))
 
 
 def _safe(name: str) -> str:
@@ -400,13 +435,14 @@ def version_problems(found: Examined) -> Iterator[StoreProblem]:
         return
     unlogged = catalog.unlogged
     first = min(catalog.versions, default=1)
-    missing = [v for v in range(first, found.newest + 1) if v not in catalog.versions and v not in unlogged]
+    newest = max(catalog.newest, found.newest_snapshot)
+    missing = [v for v in range(first, newest + 1) if v not in catalog.versions and v not in unlogged]
     for each in ranges(missing):
         yield StoreProblem(NAME, f"no row of `versions` for {each[0]} to {each[-1]}", "the list of versions")
     for version in sorted(catalog.damaged_changes):
         yield StoreProblem(NAME, f"the change of version {version} is damaged", _from(version, found))
     oldest = min(catalog.snapshots, default=0)
-    needed = range(oldest + 1, found.newest + 1)
+    needed = range(oldest + 1, newest + 1)
     gone = [v for v in needed if v not in catalog.changes and v not in catalog.damaged_changes and v not in unlogged]
     for each in ranges(gone):
         yield StoreProblem(NAME, f"the change of version {each[0]} is missing", _from(each[0], found))

@@ -59,6 +59,11 @@ def sync(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
+def sync_data(file: BinaryIO) -> None:
+    """Waits until the bytes of a file are on disk; its size has not changed."""
+    getattr(os, "fdatasync", os.fsync)(file.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Waits until the names of a folder are on disk."""
     if hasattr(os, "O_DIRECTORY"):
@@ -97,6 +102,11 @@ def opened(path: Path) -> BinaryIO:
     except OSError as problem:
         reason = "it is a symbolic link" if path.is_symlink() else problem.strerror
         raise DataError(f"{path} cannot be read ({reason}); a store has plain files of its own") from None
+
+
+def opened_to_change(path: Path) -> BinaryIO:
+    """A file that there is, for reading and writing."""
+    return os.fdopen(os.open(path, os.O_RDWR | _NO_LINK), "r+b", buffering=0)
 
 
 def listed(folder: Path) -> list[Path]:

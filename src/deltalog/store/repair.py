@@ -1,6 +1,7 @@
 """Recovers what is left of a damaged store.
 
-    a damaged snapshot      its derived facts and indexes are made again from its explicit facts, if those are sound;
+    a damaged snapshot      its files are taken from other folders, if they are there (`reassemble`);
+                            its derived facts and indexes are made again from its explicit facts, if those are sound;
                             else an older snapshot and the log lead to its version
     a damaged change        versions from it up to the next snapshot are lost
     the newest version      if it is lost, the newest one that is left becomes a version with a number of its own
@@ -43,10 +44,12 @@ from deltalog.program.rule_set import RuleSet
 from deltalog.program.stored_rules import KeptPrograms, StoredRules
 from deltalog.staged import EvaluationSetting
 from deltalog.store import files
+from deltalog.store.acknowledged import Acknowledged, replace_acknowledged
 from deltalog.store.arrays import MappedFile, StoredArray
 from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, catalog_files, connected, log_file, now
 from deltalog.store.examine import SNAPSHOTS, Examined, FoundSnapshot, examine_snapshot
 from deltalog.store.log_entry import LogEntry, unpacked
+from deltalog.store.reassemble import reassemble
 from deltalog.store.report import StoreReport, ranges, spans
 from deltalog.store.snapshot_files import DICTIONARY, MANIFEST, RELATIONS, Snapshot, SnapshotContents, StoredTables
 from deltalog.store.store import Image, write_numbered
@@ -104,6 +107,7 @@ class _Repair:
     lost: list[str] = field(default_factory=list)
 
     def run(self, report: StoreReport) -> StoreReport:
+        self._put_together()
         self._take_sound_ones()
         self._derive_again()
         reachable = set(self.found.reachable(iter(self.rows)))
@@ -114,8 +118,8 @@ class _Repair:
             self._begin_anew(newest, reachable)
         kept = {version for version in self.found.catalog.changes if version in reachable and version > min(self.rows)}
         versions = self._versions(newest, reachable)
-        unlogged = [version for version in range(min(self.rows) + 1, newest + 1) if version not in kept]
-        self._replace_catalog(versions, kept, unlogged)
+        store = self._replace_catalog(versions, kept, self._unlogged(versions, kept, newest))
+        replace_acknowledged(self.found.folder, Acknowledged(store, newest))
         self._move_away()
         self.recovered.append(f"{_named(sorted(reachable | self.rows.keys()))} can be opened")
         return replace(report, repaired=True, recovered=tuple(self.recovered), lost=tuple(self.lost) or ("nothing",))
@@ -125,6 +129,13 @@ class _Repair:
     @property
     def _place(self) -> Path:
         return self.found.folder / SNAPSHOTS
+
+    def _put_together(self) -> None:
+        """Snapshots whose files are in wrong folders. These folders are moved away like others that do not count."""
+        done = reassemble(self.found)
+        self.recovered += done.recovered
+        old = [each.folder for each in self.found.snapshots if each not in done.snapshots]
+        self.found = replace(self.found, snapshots=done.snapshots, unknown=[*self.found.unknown, *old])
 
     def _take_sound_ones(self) -> None:
         for snapshot in self.found.snapshots:
@@ -215,13 +226,21 @@ class _Repair:
         gone = [version for version in range(first, self.found.newest + 1) if version not in reachable]
         if known := [version for version in gone if version not in catalog.unlogged]:
             self.lost.append(_named(known))
-        if any(problem.file == log_file(catalog.folder).name for problem in catalog.problems):
-            self.lost.append(f"changes after version {self.found.newest}, which the damaged write-ahead log had")
+        self._tell_unknown()
         if catalog.connection is None:
             self.recovered.append("the catalog, from the snapshots")
-            self.lost.append(f"changes after version {self.found.newest}, if there were any")
         elif catalog.problems:
             self.recovered.append("the catalog, from what can be read of it")
+
+    def _tell_unknown(self) -> None:
+        """Losses that nothing counts, where it is not known which version was the newest."""
+        catalog, newest = self.found.catalog, self.found.newest
+        if self.found.acknowledged is not None:
+            return
+        if any(problem.file == log_file(catalog.folder).name for problem in catalog.problems):
+            self.lost.append(f"changes after version {newest}, which the damaged write-ahead log had")
+        if catalog.connection is None:
+            self.lost.append(f"changes after version {newest}, if there were any")
 
     # The catalog.
 
@@ -236,12 +255,21 @@ class _Repair:
                 rows.append(row if change is None else VersionRow(version, row.time, *change))
         return rows
 
-    def _replace_catalog(self, versions: list[VersionRow], changes: set[int], unlogged: list[int]) -> None:
+    def _unlogged(self, versions: list[VersionRow], kept: set[int], newest: int) -> list[int]:
+        """Versions whose change is lost: of those before the oldest snapshot, only the ones that have no row either."""
+        oldest, listed = min(self.rows), {row.version for row in versions}
+        lost = [version for version in range(min(listed), oldest) if version not in listed]
+        return lost + [version for version in range(oldest + 1, newest + 1) if version not in kept]
+
+    def _replace_catalog(self, versions: list[VersionRow], changes: set[int], unlogged: list[int]) -> str:
+        """Puts a new catalog in place of the old one; the id of the store."""
         folder, catalog = self.found.folder, self.found.catalog
         new = files.unused(folder / f"{NAME}.repaired")
         gaps = json.dumps([[each.start, each.stop] for each in ranges(unlogged)])
         meta = {key: catalog.meta[key] for key in ("id", "created") if key in catalog.meta} | {"unlogged": gaps}
-        Catalog.create(new, self.tuning, versions, self.rows.values(), self._changes(sorted(changes)), meta)
+        if self.found.acknowledged is not None:
+            meta["id"] = self.found.acknowledged.store
+        store = Catalog.create(new, self.tuning, versions, self.rows.values(), self._changes(sorted(changes)), meta)
         catalog.close()
         for file in catalog_files(folder):
             if file.is_symlink():
@@ -256,6 +284,7 @@ class _Repair:
         for file in folder.glob(f"{new.name}-*"):
             file.unlink()
         files.sync_folder(folder)
+        return store
 
     def _changes(self, versions: list[int]) -> Iterator[tuple[int, int, bytes, int]]:
         for version in versions:
@@ -267,9 +296,8 @@ class _Repair:
     def _move_away(self) -> None:
         """Snapshots that no longer count go to `lost+found`; so does what a damaged catalog may have named."""
         named = {row.folder for row in self.rows.values()}
-        gone = [snapshot.folder for snapshot in self.found.snapshots if snapshot.folder.name not in named]
-        if self.found.catalog.problems:
-            gone += [path for path in self.found.unknown if path.name not in named]
+        gone = [snapshot.folder for snapshot in self.found.snapshots] + self.found.unknown
+        gone = [path for path in gone if path.name not in named]
         for path in dict.fromkeys(gone):
             if path.exists() or path.is_symlink():
                 os.rename(path, files.unused(self._lost_folder() / f"snapshot-{path.name}"))

@@ -88,3 +88,9 @@ def ranges(versions: Sequence[int]) -> tuple[range, ...]:
 def spans(found: Sequence[range]) -> str:
     """Ranges as text: 1, 3 to 7."""
     return ", ".join(str(each[0]) if len(each) == 1 else f"{each[0]} to {each[-1]}" for each in found)
+
+
+def missing_versions(missing: range) -> str:
+    """What is known of acknowledged versions that the catalog does not have."""
+    count = f"version {missing[0]} was" if len(missing) == 1 else f"versions {spans([missing])} ({len(missing):,}) were"
+    return f"{count} acknowledged, and catalog.db-wal was lost or cut short, or catalog.db is an older copy"

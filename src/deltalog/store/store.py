@@ -1,6 +1,7 @@
 """A store: a folder with a knowledge base and its history.
 
     catalog.db        versions, the log of changes, and which snapshots count (`catalog`)
+    acknowledged      the newest version that a writer has acknowledged (`acknowledged`)
     snapshots/N       version N as arrays (`snapshot_files`)
     writer.lock       who writes to the store now (`writer_lock`)
 
@@ -12,25 +13,29 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from weakref import WeakSet
 
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
 from deltalog.model.tuning import Tuning
 from deltalog.store import files
+from deltalog.store.acknowledged import NAME as ACKNOWLEDGED
+from deltalog.store.acknowledged import Acknowledged, acknowledge, read_acknowledged, replace_acknowledged
 from deltalog.store.arrays import damaged
-from deltalog.store.catalog import NAME, Catalog, SnapshotRow, VersionRow, log_file, now
+from deltalog.store.catalog import NAME, REPAIR, Catalog, SnapshotRow, VersionRow, log_file, now
 from deltalog.store.log_entry import LogEntry
-from deltalog.store.snapshot_files import LimitCheck, Snapshot, SnapshotContents, StoredTables, Written, write_snapshot
+from deltalog.store.report import missing_versions
+from deltalog.store.snapshot_files import LimitCheck, Snapshot, SnapshotContents, StoredTables, write_snapshot
 from deltalog.store.wal_file import check_log
 from deltalog.store.writer_lock import WriterLock
 
 SNAPSHOTS, UNFINISHED = "snapshots", ".unfinished"
+T = TypeVar("T")
 
 
 class Image(NamedTuple):
@@ -77,6 +82,7 @@ class Store:
     _uncertain: bool = False  # whether a write has failed such that it may have been made
     _closed: bool = False
     _since: SinceSnapshot = field(default_factory=SinceSnapshot)
+    _id: str = ""
 
     def __post_init__(self) -> None:
         _open_stores.add(self)
@@ -89,8 +95,8 @@ class Store:
         written."""
         (folder / SNAPSHOTS).mkdir()
         snapshot = _write(folder, rows.version, image, check)
-        Catalog.create(folder / NAME, tuning, [rows], [snapshot])
-        files.sync_folder(folder)
+        store = Catalog.create(folder / NAME, tuning, [rows], [snapshot])
+        replace_acknowledged(folder, Acknowledged(store, rows.version))
 
     @classmethod
     def open(cls, folder: Path, tuning: Tuning, readonly: bool = False) -> Store:
@@ -102,6 +108,7 @@ class Store:
         try:
             if lock is not None or WriterLock.is_free(folder):
                 check_log(log_file(folder), lambda: lock is not None or WriterLock.is_free(folder))
+            acknowledged = read_acknowledged(folder)  # before the catalog, which a writer changes first
             catalog = Catalog.open(folder, tuning, readonly)
             store = cls(folder, folder.absolute(), tuning, catalog, lock, 0)
         except BaseException:
@@ -109,20 +116,33 @@ class Store:
                 lock.release()
             raise
         try:
-            store._begin()
+            store._begin(acknowledged)
         except BaseException:
             store.close()
             raise
         return store
 
-    def _begin(self) -> None:
+    def _begin(self, acknowledged: Acknowledged | None) -> None:
         if (self.place / SNAPSHOTS).is_symlink():
             raise damaged(self.place / SNAPSHOTS, "it is a symbolic link")
-        self.version = self.catalog.newest
+        self.version, self._id = self.catalog.newest, self.catalog.id
+        if acknowledged is not None:
+            self._check_acknowledged(acknowledged)
         if self.lock is not None:
             self._clean()
             snapshots = self.catalog.snapshots()
             self._since = SinceSnapshot(*self.catalog.since(max((row.version for row in snapshots), default=0)))
+
+    def _check_acknowledged(self, acknowledged: Acknowledged) -> None:
+        """DataError if versions have been lost, with SQLite's log or with a newer copy of the catalog."""
+        if acknowledged.store != self._id:
+            raise DataError(f"{self.catalog.path} is not the catalog of this store, or it is damaged; {REPAIR}")
+        if missing := acknowledged.missing(self.version):
+            raise DataError(
+                f"{self.folder}: {missing_versions(missing)} (the newest one here is {self.version}); put the missing "
+                "file back, or restore the store from a backup, or run `deltalog store verify --repair` to go on "
+                "without them"
+            )
 
     def close(self) -> None:
         """Closes the files; a lock goes with them. May be called twice."""
@@ -249,6 +269,17 @@ class Store:
             raise DataError(f"{self.folder} cannot be written ({problem}); the change {what}") from None
         self.version = row.version
         self._since = SinceSnapshot(self._since.changes + 1, self._since.rows + added + removed)
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        """Says outside of the log that it has the present version; DataError if that cannot be written."""
+        try:
+            acknowledge(self.place, Acknowledged(self._id, self.version))
+        except OSError as problem:
+            raise DataError(
+                f"{self.place / ACKNOWLEDGED} cannot be written ({problem.strerror}); the change was made as version "
+                f"{self.version}, but if the log were lost, nothing would tell that this version is missing"
+            ) from None
 
     def settled(self) -> int:
         """The newest version, also after a call that failed or was interrupted, whose change may be on disk."""
@@ -313,19 +344,26 @@ def _may_be_written(problem: sqlite3.Error) -> bool:
 
 def _write(folder: Path, version: int, image: Image, check: LimitCheck) -> SnapshotRow:
     """Writes a snapshot under a name of its own."""
+    name, written = add_snapshot_folder(folder, version, lambda empty: write_snapshot(empty, version, *image, check))
+    return SnapshotRow(version, name, written.crc, written.bytes, written.facts)
+
+
+def add_snapshot_folder(folder: Path, version: int, fill: Callable[[Path], T]) -> tuple[str, T]:
+    """Adds a folder for a snapshot of a version, which has all of its files or is not there; its name, and what filling
+    it returned."""
     place = folder / SNAPSHOTS
     name = next(name for name in _names(version) if not (place / name).exists())
     unfinished = place / f"{name}{UNFINISHED}"
     try:
         files.remove_folder(unfinished)
         unfinished.mkdir()
-        written: Written = write_snapshot(unfinished, version, *image, check)
+        written = fill(unfinished)
         files.rename(unfinished, place / name)
         files.sync_folder(place)
     finally:
         with suppress(OSError):
             files.remove_folder(unfinished)
-    return SnapshotRow(version, name, written.crc, written.bytes, written.facts)
+    return name, written
 
 
 def write_numbered(folder: Path, version: int, image: Image) -> SnapshotRow:

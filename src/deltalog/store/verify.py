@@ -7,6 +7,7 @@ from pathlib import Path
 
 from deltalog.model.errors import UsageError
 from deltalog.model.tuning import Tuning
+from deltalog.store.acknowledged import NAME as ACKNOWLEDGED
 from deltalog.store.catalog import NAME
 from deltalog.store.examine import SNAPSHOTS, Examined, examine, version_problems
 from deltalog.store.repair import LOST, repair_examined
@@ -71,6 +72,8 @@ def _report(found: Examined) -> StoreReport:
     named = [snapshot for snapshot in found.snapshots if snapshot.row is not None]
     openable = found.reachable(s.version for s in named if s.is_sound)
     notes = [f"{SNAPSHOTS}/{path.name} does not count; the next writer removes it" for path in found.unknown]
+    if found.acknowledged is None and not problems:
+        notes.append(f"{ACKNOWLEDGED} is missing: versions lost before the next change would not be noticed")
     return StoreReport(
         found.folder,
         found.newest,

@@ -36,7 +36,15 @@ class WriterLock:
                 f"{path} cannot be opened for writing ({problem.strerror}); "
                 "get the right to write to the store, or open it with readonly=True"
             ) from None
-        if not _locked(file):
+        try:
+            is_mine = _locked(file)
+        except OSError as problem:
+            file.close()
+            raise UsageError(
+                f"{path} cannot be locked ({problem.strerror}); keep the store on a local file system, or open it with "
+                "readonly=True"
+            ) from None
+        if not is_mine:
             holder = _holder(file.read())
             file.close()
             raise UsageError(
@@ -92,13 +100,14 @@ def _is_alive(process: int) -> bool:
 
 
 def _locked(file: BinaryIO) -> bool:
+    """Takes the lock; False if somebody else has it. OSError if there are no locks here."""
     try:
         import fcntl
     except ImportError:  # Windows
         return _locked_on_windows(file)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
     return True
 
