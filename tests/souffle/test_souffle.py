@@ -227,6 +227,18 @@ def test_sqlite(tmp_path: Path) -> None:
     connection.close()
 
 
+def test_sqlite_with_the_name_of_a_table(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as connection, connection:
+        connection.execute("CREATE TABLE t (a TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?)", [("x",), ("",), (None,)])
+    text = ".decl p(a : symbol)\n.input p(IO=sqlite, name=t)\n.output p(IO=sqlite, name=u, filename=o, dbname=other)"
+    kb = KnowledgeBase(text)
+    kb.load_inputs(tmp_path)
+    kb.write_outputs(tmp_path / "out")
+    with closing(sqlite3.connect(tmp_path / "out" / "o")) as connection:
+        assert sorted(connection.execute("SELECT * FROM u")) == [("",), ("x",)]
+
+
 def test_check_counts_rules_of_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "p.dl"
     program.write_text(".decl p(x : number)\np(1). p(2).\np(x + 1) :- p(x), x < 5.\np(x) <= p(y) :- x < y.\n")

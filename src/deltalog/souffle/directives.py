@@ -45,3 +45,9 @@ class Directive:
     def shown(self) -> str:
         """The name of the relation in files and on standard output."""
         return self.parameters.get("name", self.relation)
+
+    @property
+    def database(self) -> str:
+        """The file of a SQLite database; `dbname` is its older name."""
+        given = self.parameters
+        return given.get("filename") or given.get("dbname") or f"{self.shown}.sqlite"
