@@ -18,7 +18,7 @@ from deltalog.souffle.parser import parse
 from deltalog.souffle.procedures import Procedures
 from deltalog.souffle.program_text import ProgramText
 from deltalog.souffle.tokens import Preprocessor
-from deltalog.souffle.types import Types, unknown_type
+from deltalog.souffle.types import PRIMITIVE, Types, unknown_type
 from deltalog.syntax.ast import Atom, Constant, HiddenName, Pred, Rule, Source, Variable
 from deltalog.syntax.languages import Preprocessing
 
@@ -121,6 +121,10 @@ def _types(statements: Sequence[tree.Statement], diagnostics: list[Diagnostic]) 
     declared: dict[str, tree.TypeDeclaration] = {}
     for statement in statements:
         if isinstance(statement, tree.TypeDeclaration):
+            if statement.name in PRIMITIVE:
+                message = f"the type {statement.name} is predefined"
+                diagnostics.append(Diagnostic(message, statement.span, "Give your type another name."))
+                continue
             if statement.name in declared:
                 message = f"the type {statement.name} is declared twice"
                 diagnostics.append(Diagnostic(message, statement.span, "Remove one of the declarations."))
@@ -132,6 +136,9 @@ def _check_relations(
     statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration], types: Types
 ) -> Iterator[Diagnostic]:
     for relation in relations.values():
+        if relation.name in types.declared:
+            message = f"{relation.name} is a type and a relation"
+            yield Diagnostic(message, relation.span, "Rename one of them.")
         for attribute in relation.attributes:
             if not types.known(attribute.type):
                 yield unknown_type(attribute.type, attribute.span)
