@@ -565,6 +565,8 @@ class Conjunction:
     ) -> None:
         elsewhere = self._elsewhere(aggregate, literals) | {variable.name}
         witnesses = set(tree.variables(aggregate)) & elsewhere - self.bound
+        if aggregate.function not in ("min", "max"):
+            self._refuse_witnesses(aggregate, witnesses - {variable.name})
         if witnesses and aggregate.argument is None:
             self._join_witnesses(aggregate, witnesses, None)
             witnesses = set()
@@ -576,6 +578,14 @@ class Conjunction:
             self._result(variable, result, aggregate)
         if witnesses:
             self._join_witnesses(aggregate, witnesses, result)
+
+    def _refuse_witnesses(self, aggregate: tree.AggregateNode, witnesses: set[str]) -> None:
+        """Reports variables of the rule that a count, a sum or a mean alone would give values."""
+        for node in tree.walk_outside_aggregates(aggregate.body):
+            if isinstance(node, tree.VariableNode) and node.name in witnesses:
+                message = f"only the {aggregate.function} gives {node.name.split('#')[0]} a value"
+                hint = "Give it a value in an atom of the rule; min and max alone have witnesses."
+                self.lowering.diagnostics.append(Diagnostic(message, node.span, hint))
 
     def _grouped(self, aggregate: tree.AggregateNode, result: ast.Variable) -> None:
         """Adds an aggregate, grouped by the variables that have values."""

@@ -58,6 +58,7 @@ def _read(text: str, name: str, folder: Path, preprocessor: Preprocessor, includ
     types = _types(flat, diagnostics)
     diagnostics += types.check()
     diagnostics += _check_relations(flat, relations, types)
+    diagnostics += _check_counters(flat)
     lowering = Lowering(types, relations, _label(source), Normaliser(diagnostics), diagnostics)
     dominance: list[Rule] = []
     if not diagnostics:
@@ -164,6 +165,35 @@ def _check_relations(
         for node in tree.walk(statement):
             if isinstance(node, tree.AtomNode):
                 yield from _check_atom(node, relations)
+
+
+def _check_counters(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:
+    """autoinc() in rules whose bodies depend on their heads: it would never stop counting."""
+    clauses = [each for each in statements if isinstance(each, tree.Clause)]
+    reads: dict[str, set[str]] = {}
+    for clause in clauses:
+        for head in clause.heads:
+            reads.setdefault(head.name, set()).update(_relations_in(clause.body))
+    for clause in clauses:
+        counters = [node for node in tree.walk(clause) if isinstance(node, tree.Counter)]
+        if counters and reachable(_relations_in(clause.body), reads).intersection(h.name for h in clause.heads):
+            hint = "Count in another rule, which reads the facts of this one."
+            yield from (Diagnostic("autoinc() in a recursive rule", node.span, hint) for node in counters)
+
+
+def _relations_in(body: tree.BodyNode | None) -> set[str]:
+    return {node.name for node in tree.walk(body) if isinstance(node, tree.AtomNode)} if body is not None else set()
+
+
+def reachable(start: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
+    """These names, and all that edges lead to from them."""
+    found: set[str] = set()
+    pending = list(start)
+    while pending:
+        if (name := pending.pop()) not in found:
+            found.add(name)
+            pending += edges.get(name, ())
+    return found
 
 
 def _keeps_deltas(atom: tree.AtomNode, relations: Mapping[str, tree.RelationDeclaration]) -> bool:
