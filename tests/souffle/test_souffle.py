@@ -211,6 +211,22 @@ def test_stores(tmp_path: Path) -> None:
         assert set(opened.facts("path")) == {("a", "b")}
 
 
+def test_inputs_that_no_output_needs(tmp_path: Path) -> None:
+    program = tmp_path / "p.dl"
+    program.write_text(
+        f".decl unused(x : number)\n.input unused\n{PATHS}.decl more(x : number)\nmore(x) :- unused(x).\n"
+    )
+    (tmp_path / "edge.facts").write_text("a\tb\n")
+    KnowledgeBase(program).load_inputs()
+    (tmp_path / "unused.facts").write_text("no number\n")
+    out = tmp_path / "out"
+    assert main(["run", str(program), "-D", str(out), "-q"]) == 0
+    assert (out / "path.csv").read_text() == "a\tb\n"
+    assert main(["run", str(program), "--out", str(out), "--format", "csv", "-q"]) != 0
+    (tmp_path / "edge.facts").unlink()
+    assert main(["run", str(program), "-D", str(out), "-q"]) != 0
+
+
 def test_sqlite(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "in.db")
     with connection:

@@ -26,6 +26,7 @@ class Directive:
     folder: Path  # of the program
     place: str
     ordinals: HiddenName | None = None  # the relation of the numbers of symbols, if the program uses `ord`
+    needed: bool = True  # by an output of the program, or there is none
 
     @property
     def pred(self) -> Pred:

@@ -176,16 +176,16 @@ def _check_counters(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic
             reads.setdefault(head.name, set()).update(_relations_in(clause.body))
     for clause in clauses:
         counters = [node for node in tree.walk(clause) if isinstance(node, tree.Counter)]
-        if counters and reachable(_relations_in(clause.body), reads).intersection(h.name for h in clause.heads):
+        if counters and _reachable(_relations_in(clause.body), reads).intersection(h.name for h in clause.heads):
             hint = "Count in another rule, which reads the facts of this one."
             yield from (Diagnostic("autoinc() in a recursive rule", node.span, hint) for node in counters)
 
 
-def _relations_in(body: tree.BodyNode | None) -> set[str]:
-    return {node.name for node in tree.walk(body) if isinstance(node, tree.AtomNode)} if body is not None else set()
+def _relations_in(node: tree.SouffleNode | None) -> set[str]:
+    return {each.name for each in tree.walk(node) if isinstance(each, tree.AtomNode)} if node is not None else set()
 
 
-def reachable(start: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
+def _reachable(start: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
     """These names, and all that edges lead to from them."""
     found: set[str] = set()
     pending = list(start)
@@ -300,11 +300,25 @@ def _directives(
     folder: Path,
     ordinals: HiddenName | None,
 ) -> Iterator[Directive]:
+    needed = _needed(statements, relations)
     for statement in statements:
         if isinstance(statement, tree.DirectiveNode):
             attributes = tuple((a.name, a.type) for a in relations[statement.relation].attributes)
             given = (statement.kind, statement.relation, statement.parameters, attributes)
-            yield Directive(*given, types, folder, str(statement.span), ordinals)
+            is_needed = needed is None or statement.relation in needed
+            yield Directive(*given, types, folder, str(statement.span), ordinals, is_needed)
+
+
+def _needed(statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration]) -> set[str] | None:
+    """The relations that outputs depend on; None where the program has no outputs."""
+    outputs = {s.relation for s in statements if isinstance(s, tree.DirectiveNode) and s.kind != "input"}
+    reads = {name: {each.delta_of} for name, each in relations.items() if each.delta_of is not None}
+    for statement in statements:
+        if isinstance(statement, tree.Clause | tree.Subsumption):
+            heads = statement.heads if isinstance(statement, tree.Clause) else (statement.less,)
+            for head in heads:
+                reads.setdefault(head.name, set()).update(_relations_in(statement))
+    return _reachable(outputs, reads) if outputs else None
 
 
 def _notes(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:

@@ -123,7 +123,7 @@ class Types:
                     yield unknown_type(attribute.type, attribute.span)
 
     def _whole(self, name: str) -> str | None:
-        """"record" or "union" if a type is one, which has no subtypes."""
+        """ "record" or "union" if a type is one, which has no subtypes."""
         declaration = self.declared.get(name)
         if declaration is None or (declaration.kind == "union" and len(declaration.types) == 1):
             return None
