@@ -252,13 +252,17 @@ def _expression(expression: Expression) -> str:
             return f"REM(REM({left}, {right}) + {right}, {right})"
         case "sameterm", [left, right]:
             return f"EQUALITY({left}, {right})"
-        case "!", [only] if expression.arguments[0].function in (*COMPARISONS, "sameterm"):
+        case "!", [only] if _is_comparison(expression.arguments[0]):
             return f"NOT({only})"
         case function, [left, right] if function in _COMPARED:
             return f"{_COMPARED[function]}({left}, {right})"
         case function, _ if function in _NAMES:
             return f"{_NAMES[function]}({', '.join(arguments)})"
     raise CannotSay(f"Nemo has no `{expression.function}` that means the same")
+
+
+def _is_comparison(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.function in (*COMPARISONS, "sameterm")
 
 
 def _value(value: Value) -> str:

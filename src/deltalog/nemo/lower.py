@@ -210,7 +210,8 @@ class _Lowering:
     @staticmethod
     def _applied(function: str, arguments: tuple[Expression, ...], span: Span | None) -> Call:
         if function in COMPARISONS:
-            return _compared(COMPARISONS[function], *arguments, span)
+            left, right = arguments
+            return _compared(COMPARISONS[function], left, right, span)
         return Call(function if function in ("+", "-", "*") else NEMO[function], arguments, span)
 
 
