@@ -117,17 +117,24 @@ class OtherLanguageMethods:
         self._imported_nulls = next(nulls)
 
     @exclusive
-    def load_inputs(self, *folders: str | PathLike[str], missing: str = "error") -> None:
+    def load_inputs(self, *folders: str | PathLike[str], missing: str = "error", only_needed: bool = False) -> None:
         """Adds the facts that `.input` directives of Soufflé programs name: files in these folders (default: the
-        program's). missing: "error" or "ignore" where there is no such file."""
+        program's). missing: "error" or "ignore" where there is no such file; the file of a relation that no output
+        needs may always be missing. only_needed: such files are not opened at all."""
         from deltalog.io.souffle_facts import read_input
 
         for directive in self.directives:
-            if directive.kind == "input":
-                facts = read_input(directive, [local_path(folder) for folder in folders], missing)
+            if directive.kind == "input" and (self._is_needed(directive) or not only_needed):
+                missing_here = missing if self._is_needed(directive) else "ignore"
+                facts = read_input(directive, [local_path(folder) for folder in folders], missing_here)
                 if facts is not None:
                     self._own.add(directive.relation, facts)
                     self._number_symbols(directive, facts)
+
+    def _is_needed(self, directive: Directive) -> bool:
+        """Whether an output needs a relation; rules of other programs may, whatever its own says."""
+        others = (rule for rule in self._own.rules if rule.span is not None and not rule.span.source.souffle)
+        return directive.needed or len(self._programs) > 1 or next(others, None) is not None
 
     def _number_symbols(self, directive: Directive, facts: Any) -> None:
         """Gives the symbols of an input the next numbers, if the program asks for them."""

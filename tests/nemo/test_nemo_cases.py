@@ -1,4 +1,7 @@
-"""Programs of Nemo's language and what they give: the files beside them were written by Nemo 0.10.1."""
+"""Programs of Nemo's language and what they give: the files beside them were written by Nemo 0.10.1.
+
+`operators.rls` has functions of a later version; its files were written by hand.
+"""
 
 from __future__ import annotations
 

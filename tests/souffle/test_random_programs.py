@@ -12,7 +12,12 @@ from deltalog import KnowledgeBase
 from deltalog.model.errors import SyntaxProblem
 
 FORMS = ("plain", "record", "branch", "component")
-UNGROUNDED = "nothing gives"  # a witness that only aggregates mention is none, so the other aggregate is refused
+# A witness that only aggregates mention is none, so the other aggregate is refused; count and sum have no witnesses.
+UNGROUNDED = ("nothing gives", "only the count gives", "only the sum gives")
+
+
+def is_ungrounded(problem: SyntaxProblem) -> bool:
+    return any(message in str(problem) for message in UNGROUNDED)
 
 
 def printed(program: RandomProgram, draw: Random) -> str:
@@ -30,7 +35,7 @@ def test_random_program(seeds: range) -> None:
         try:
             kb = KnowledgeBase(text, language="souffle")
         except SyntaxProblem as problem:
-            assert UNGROUNDED in str(problem), text
+            assert is_ungrounded(problem), text
             continue
         found = {name: set(kb.facts(f"out_{name}")) for name in program.arity}
         assert found == evaluated(program), f"seed {seed}\n{text}"
@@ -46,7 +51,7 @@ def test_random_updates(seed: int) -> None:
     try:
         kb = KnowledgeBase(Printing(draw, form).program(without), language="souffle")
     except SyntaxProblem as problem:
-        assert UNGROUNDED in str(problem)
+        assert is_ungrounded(problem)
         return
     now = {name: set[tuple[int, ...]]() for name in GIVEN}
     for _ in range(3):

@@ -211,6 +211,22 @@ def test_stores(tmp_path: Path) -> None:
         assert set(opened.facts("path")) == {("a", "b")}
 
 
+def test_inputs_that_no_output_needs(tmp_path: Path) -> None:
+    program = tmp_path / "p.dl"
+    program.write_text(
+        f".decl unused(x : number)\n.input unused\n{PATHS}.decl more(x : number)\nmore(x) :- unused(x).\n"
+    )
+    (tmp_path / "edge.facts").write_text("a\tb\n")
+    KnowledgeBase(program).load_inputs()
+    (tmp_path / "unused.facts").write_text("no number\n")
+    out = tmp_path / "out"
+    assert main(["run", str(program), "-D", str(out), "-q"]) == 0
+    assert (out / "path.csv").read_text() == "a\tb\n"
+    assert main(["run", str(program), "--out", str(out), "--format", "csv", "-q"]) != 0
+    (tmp_path / "edge.facts").unlink()
+    assert main(["run", str(program), "-D", str(out), "-q"]) != 0
+
+
 def test_sqlite(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "in.db")
     with connection:
@@ -225,6 +241,18 @@ def test_sqlite(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "out.db")
     assert connection.execute("SELECT * FROM p").fetchall() == [("7", 8)]
     connection.close()
+
+
+def test_sqlite_with_the_name_of_a_table(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as connection, connection:
+        connection.execute("CREATE TABLE t (a TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?)", [("x",), ("",), (None,)])
+    text = ".decl p(a : symbol)\n.input p(IO=sqlite, name=t)\n.output p(IO=sqlite, name=u, filename=o, dbname=other)"
+    kb = KnowledgeBase(text)
+    kb.load_inputs(tmp_path)
+    kb.write_outputs(tmp_path / "out")
+    with closing(sqlite3.connect(tmp_path / "out" / "o")) as connection:
+        assert sorted(connection.execute("SELECT * FROM u")) == [("",), ("x",)]
 
 
 def test_check_counts_rules_of_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -261,7 +261,9 @@ def load_inputs(kb: KnowledgeBase, options: Namespace, missing: str = "error") -
         return False
     folders = [path for path in options.data if path.is_dir()]
     options.data = [path for path in options.data if not path.is_dir()]
-    kb.load_inputs(*getattr(options, "facts", []), *folders, missing=missing)
+    asks_for_more = any(getattr(options, name, None) for name in ("format", "only", "show", "store"))
+    only_needed = missing == "error" and not asks_for_more
+    kb.load_inputs(*getattr(options, "facts", []), *folders, missing=missing, only_needed=only_needed)
     return True
 
 

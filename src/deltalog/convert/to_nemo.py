@@ -17,6 +17,7 @@ from deltalog.convert.rule_map import RuleMap, all_variables, new_names
 from deltalog.convert.writer import CannotSay
 from deltalog.expressions.nemo_functions import FLOAT
 from deltalog.model.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
+from deltalog.nemo import functions as nemo_functions
 from deltalog.nemo.functions import NEMO
 from deltalog.nemo.program import FileUse
 from deltalog.program.load_program import Documents
@@ -41,10 +42,11 @@ from deltalog.syntax.existential import ExistentialRule, existential_rules
 from deltalog.syntax.functions import COMPARISONS
 
 _NAMES = {
-    **{function: name for name, function in NEMO.items() if name != "/"},
+    **{function: name for name, function in NEMO.items() if function.isidentifier()},
     **{function: function.upper() for function in writer.CAPITALS},
     **{"band": "BITAND", "bor": "BITOR", "bxor": "BITXOR"},
 }
+_COMPARED = {operator: name for name, operator in nemo_functions.COMPARISONS.items()}
 _NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
 _AGGREGATES = ("count", "sum", "min", "max")
 _ORDER = "`<` and its like compare numbers alone in Nemo, and texts here, too"
@@ -152,6 +154,8 @@ def _differences(literal: BodyLiteral) -> Iterator[str]:
             yield _ORDER
         case Filter(Call(("=" | "!="), sides)) if not any(map(_is_text, sides)):
             yield _EQUALITY
+        case Filter(Call(_, arguments)) | Bind(Call(_, arguments)):
+            yield from (text for each in arguments for text in _differences(Filter(each)))
 
 
 def _is_number(side: Expression) -> bool:
@@ -246,9 +250,19 @@ def _expression(expression: Expression) -> str:
             return f"({left} / {right})"
         case "%", [left, right]:
             return f"REM(REM({left}, {right}) + {right}, {right})"
+        case "sameterm", [left, right]:
+            return f"EQUALITY({left}, {right})"
+        case "!", [only] if _is_comparison(expression.arguments[0]):
+            return f"NOT({only})"
+        case function, [left, right] if function in _COMPARED:
+            return f"{_COMPARED[function]}({left}, {right})"
         case function, _ if function in _NAMES:
             return f"{_NAMES[function]}({', '.join(arguments)})"
     raise CannotSay(f"Nemo has no `{expression.function}` that means the same")
+
+
+def _is_comparison(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.function in (*COMPARISONS, "sameterm")
 
 
 def _value(value: Value) -> str:

@@ -237,13 +237,12 @@ def _quoted_cells(line: str, delimiter: str) -> Iterator[str]:
 def _from_sqlite(directive: Directive, folders: Sequence[Path]) -> list[tuple[Value, ...]]:
     import sqlite3
 
-    name = directive.parameters.get("dbname") or directive.parameters.get("filename") or f"{directive.relation}.sqlite"
-    places = [folder / name for folder in _folders(directive, folders)]
+    places = [folder / directive.database for folder in _folders(directive, folders)]
     path = next((each for each in places if each.exists()), None)
     if path is None:
         raise DataError(f"{directive.place}: there is no database {places[0]} for {directive.relation}")
     readers = [reader(directive.types, type_) for _, type_ in directive.attributes]
-    quoted = directive.relation.replace('"', '""')
+    quoted = directive.shown.replace('"', '""')
     try:
         with closing(sqlite3.connect(path)) as connection:
             rows = connection.execute(f'SELECT * FROM "{quoted}"').fetchall()
@@ -255,5 +254,5 @@ def _from_sqlite(directive: Directive, folders: Sequence[Path]) -> list[tuple[Va
 
 
 def _cell(cell: object) -> str:
-    """The text of a cell of a database; one without a value is `n/a`, as in Soufflé."""
-    return "n/a" if cell is None or cell == "" else str(cell)
+    """The text of a cell of a database; one without a value is empty, as in Soufflé."""
+    return "" if cell is None else str(cell)

@@ -109,9 +109,8 @@ def _quoted(cell: str) -> str:
 def _to_sqlite(directive: Directive, facts: Any, folder: Path) -> Path:
     import sqlite3
 
-    name = directive.parameters.get("dbname") or directive.parameters.get("filename") or f"{directive.relation}.sqlite"
-    path = Path(directive.parameters.get("output-dir", folder)) / name
-    table = directive.relation.replace('"', '""')
+    path = Path(directive.parameters.get("output-dir", folder)) / directive.database
+    table = directive.shown.replace('"', '""')
     printers = [printer(directive.types, type_) for _, type_ in directive.attributes]
     sql = {"number": "INTEGER", "unsigned": "INTEGER", "float": "REAL"}
     kinds = [sql.get(str(directive.types.base(type_)), "TEXT") for _, type_ in directive.attributes]

@@ -26,7 +26,7 @@ from deltalog.expressions.scalar import ExpressionFails, evaluate
 from deltalog.model.errors import Diagnostic, SyntaxProblem
 from deltalog.model.terms import Value
 from deltalog.nemo import tree
-from deltalog.nemo.functions import NEMO
+from deltalog.nemo.functions import COMPARISONS, NEMO
 from deltalog.nemo.parser import Parser, Statement
 from deltalog.nemo.program import FileUse, NemoProgram
 from deltalog.syntax.ast import (
@@ -197,8 +197,7 @@ class _Lowering:
                     raise self.wrong(f"there is no parameter ${name}", term.span, hint)
                 return Constant(self.parameters[name])
             case tree.Applied(function=function, arguments=arguments):
-                name = function.lower() if function in ("+", "-", "*") else NEMO[function]
-                return Call(name, tuple(map(self.expression, arguments)), term.span)
+                return self._applied(function, tuple(map(self.expression, arguments)), term.span)
             case tree.Existential():
                 return Variable(f"_new_{term.name}", term.span)
             case tree.Aggregated():
@@ -207,6 +206,13 @@ class _Lowering:
             case tree.Tuple():
                 hint = "Nemo has no tuples yet; give each element an argument of its own."
                 raise self.wrong("a tuple has no place here", term.span, hint)
+
+    @staticmethod
+    def _applied(function: str, arguments: tuple[Expression, ...], span: Span | None) -> Call:
+        if function in COMPARISONS:
+            left, right = arguments
+            return _compared(COMPARISONS[function], left, right, span)
+        return Call(function if function in ("+", "-", "*") else NEMO[function], arguments, span)
 
 
 class _Body:
@@ -256,12 +262,9 @@ class _Body:
                 yield Filter(self._expression(literal.left), literal.span)
             case tree.Condition(operator="="):
                 yield from self._equality(literal)
-            case tree.Condition(operator="!=", left=left, right=right) if right is not None:
-                same = Call("sameterm", (self._expression(left), self._expression(right)), literal.span)
-                yield Filter(Call("!", (same,), literal.span), literal.span)
             case tree.Condition(operator=operator, left=left, right=right) if right is not None:
-                sides = _numbers(self._expression(left), self._expression(right))
-                yield Filter(Call(operator, sides, literal.span), literal.span)
+                compared = _compared(operator, self._expression(left), self._expression(right), literal.span)
+                yield Filter(compared, literal.span)
 
     def _equality(self, literal: tree.Condition) -> Iterator[BodyLiteral]:
         assert literal.right is not None
@@ -335,6 +338,14 @@ class _Body:
         return Aggregate(
             (once,), groups, (AggregateCall(found.function, argument, result, False, found.span),), found.span
         )
+
+
+def _compared(operator: str, left: Expression, right: Expression, span: Span | None) -> Call:
+    """A comparison as Nemo means it: `=` and `!=` of values, others of numbers."""
+    if operator not in ("=", "!="):
+        return Call(operator, _numbers(left, right), span)
+    same = Call("sameterm", (left, right), span)
+    return same if operator == "=" else Call("!", (same,), span)
 
 
 def _numbers(left: Expression, right: Expression) -> tuple[Expression, Expression]:

@@ -24,10 +24,10 @@ from deltalog.expressions.nemo_functions import finite, float32, literal_value
 from deltalog.model.errors import Diagnostic
 from deltalog.model.terms import IRI, RDF, XSD, Literal, Value
 from deltalog.nemo import tree
-from deltalog.nemo.functions import NEMO
+from deltalog.nemo.functions import NEMO, arguments
 from deltalog.nemo.lexer import MAX_DEPTH, Word, term_end, words
 from deltalog.syntax.ast import Constant, Source, Span, Variable
-from deltalog.syntax.functions import arguments_of, arguments_wanted
+from deltalog.syntax.functions import in_words
 
 Statement = tree.Statement | tree.FileDirective | tree.Output | tree.ParameterDirective
 ATTRIBUTES = ("name", "display")
@@ -298,13 +298,12 @@ class Parser:
             hint = f"Functions are {' '.join(NEMO)}."
             raise self._wrong(f"there is no function `{word.text}`", word, hint)
         self._expect("(")
-        arguments = self._terms(")")
-        function = NEMO[word.text.upper()]
-        least, most = arguments_of(function)
-        if not least <= len(arguments) <= most:
-            wanted = arguments_wanted(function)
-            raise self._wrong(f"{word.text} takes {wanted}, this has {len(arguments)}", word)
-        return tree.Applied(word.text.upper(), arguments, self._since(word))
+        terms = self._terms(")")
+        least, most = arguments(word.text.upper())
+        if not least <= len(terms) <= most:
+            wanted = in_words(least, most)
+            raise self._wrong(f"{word.text} takes {wanted}, this has {len(terms)}", word)
+        return tree.Applied(word.text.upper(), terms, self._since(word))
 
     def _aggregate(self, word: Word) -> tree.Aggregated:
         name = word.text[1:].lower()

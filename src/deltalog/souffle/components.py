@@ -2,7 +2,7 @@
 
 `.init c = C<T>` copies the statements of C, and of the components that it inherits from, with its parameters replaced;
 a relation, type or branch R that is declared there is called `c.R`. Other names mean what they mean around the
-component. A relation and a type may have the same name. `.override R` drops the rules for R of inherited components.
+component. `.override R` drops the rules for R of inherited components.
 """
 
 from __future__ import annotations
@@ -51,10 +51,22 @@ def flattened(statements: Sequence[tree.Statement], diagnostics: list[Diagnostic
     return list(_placed(statements, "", None, diagnostics))
 
 
+def _clashes(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:
+    """Components and instances that are declared twice in one place."""
+    seen: set[tuple[str, str]] = set()
+    for each in statements:
+        if isinstance(each, tree.Component | tree.Init):
+            what, name = ("component", each.type.name) if isinstance(each, tree.Component) else ("instance", each.name)
+            if (what, name) in seen:
+                yield Diagnostic(f"the {what} {name} is declared twice", each.span, "Rename one of them.")
+            seen.add((what, name))
+
+
 def _placed(
     statements: Sequence[tree.Statement], prefix: str, outer: ComponentScope | None, diagnostics: list[Diagnostic]
 ) -> Iterator[tree.Statement]:
     """The statements of one place under their full names, those of its instances included."""
+    diagnostics += _clashes(statements)
     declared = list(_declared(statements))
     names = {kind: frozenset(name for what, name in declared if what == kind) for kind in KINDS}
     components = {s.type.name: (s, None) for s in statements if isinstance(s, tree.Component)}

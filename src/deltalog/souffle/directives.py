@@ -26,6 +26,7 @@ class Directive:
     folder: Path  # of the program
     place: str
     ordinals: HiddenName | None = None  # the relation of the numbers of symbols, if the program uses `ord`
+    needed: bool = True  # by an output of the program, or there is none
 
     @property
     def pred(self) -> Pred:
@@ -45,3 +46,9 @@ class Directive:
     def shown(self) -> str:
         """The name of the relation in files and on standard output."""
         return self.parameters.get("name", self.relation)
+
+    @property
+    def database(self) -> str:
+        """The file of a SQLite database; `dbname` is its older name."""
+        given = self.parameters
+        return given.get("filename") or given.get("dbname") or f"{self.shown}.sqlite"

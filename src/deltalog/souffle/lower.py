@@ -121,6 +121,7 @@ class Conjunction:
     aggregates: list[tuple[tree.VariableNode, tree.AggregateNode]] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # variables without a value
     failed: bool = False
+    nested: bool = False  # inside of an aggregate or a negation
 
     def add(self, literals: Sequence[tree.BodyNode]) -> None:
         """Lowers literals: first what gives values, then what only checks."""
@@ -366,7 +367,7 @@ class Conjunction:
 
     def _projected(self, atom: tree.AtomNode) -> ast.Atom:
         """A relation of the variables of an atom with a `_` inside of a record."""
-        inner = Conjunction(self.lowering, self.inference, set())
+        inner = Conjunction(self.lowering, self.inference, set(), nested=True)
         atom = replace(atom, arguments=tuple(map(self._computed, atom.arguments)))
         self.inference.retype([atom])
         inner.add([atom])
@@ -565,6 +566,9 @@ class Conjunction:
     ) -> None:
         elsewhere = self._elsewhere(aggregate, literals) | {variable.name}
         witnesses = set(tree.variables(aggregate)) & elsewhere - self.bound
+        if aggregate.function not in ("min", "max") and not self.nested:
+            used = self.outside.union(*map(_variables_outside_aggregates, literals))
+            self._refuse_witnesses(aggregate, (witnesses & used) - {variable.name})
         if witnesses and aggregate.argument is None:
             self._join_witnesses(aggregate, witnesses, None)
             witnesses = set()
@@ -576,6 +580,13 @@ class Conjunction:
             self._result(variable, result, aggregate)
         if witnesses:
             self._join_witnesses(aggregate, witnesses, result)
+
+    def _refuse_witnesses(self, aggregate: tree.AggregateNode, witnesses: set[str]) -> None:
+        """Reports variables of the rule that a count, a sum or a mean alone would give values."""
+        for name in sorted(witnesses & _variables_outside_aggregates(aggregate.body)):
+            message = f"only the {aggregate.function} gives {name.split('#')[0]} a value"
+            hint = "Give it a value in an atom of the rule; min and max alone have witnesses."
+            self.lowering.diagnostics.append(Diagnostic(message, aggregate.span, hint))
 
     def _grouped(self, aggregate: tree.AggregateNode, result: ast.Variable) -> None:
         """Adds an aggregate, grouped by the variables that have values."""
@@ -633,7 +644,7 @@ class Conjunction:
         target = () if aggregate.argument is None else tree.variables(aggregate.argument)
         outside = self.outside.union(injected, target)
         before, rules, parts = len(self.lowering.diagnostics), len(self.lowering.rules), dict(self.lowering.parts)
-        inner = Conjunction(self.lowering, self.inference, set(outside))
+        inner = Conjunction(self.lowering, self.inference, set(outside), nested=True)
         if not self._reaches_inside(aggregate, injected):
             inner.add(aggregate.body.parts)
             if not inner.failed and inner.bound.issuperset(injected):
@@ -642,7 +653,7 @@ class Conjunction:
             return inner, None
         del self.lowering.diagnostics[before:], self.lowering.rules[rules:]
         self.lowering.parts = parts
-        inner = Conjunction(self.lowering, self.inference, set(outside))
+        inner = Conjunction(self.lowering, self.inference, set(outside), nested=True)
         terms = [ast.Variable(name, aggregate.span) for name in injected]
         context = self.lowering.hidden("context", terms, self.body, aggregate.span)
         inner.body.append(context)
@@ -712,6 +723,11 @@ class Conjunction:
             literals.append(tree.Comparison(aggregate.span, "=", result, target))
         self.inference.retype(literals)
         self.add(literals)
+
+
+def _variables_outside_aggregates(node: tree.BodyNode) -> set[str]:
+    nodes = tree.walk_outside_aggregates(node)
+    return {each.name for each in nodes if isinstance(each, tree.VariableNode)}
 
 
 def _mentioned(definition: tuple[tree.VariableNode, tree.AggregateNode]) -> Iterator[str]:

@@ -158,16 +158,46 @@ class Parser:
         last = self.tokens[max(self.at - 1, 0)].span
         return Span(start.source, start.start, last.end) if last.source is start.source else start
 
+    def annotations(self) -> None:
+        """Goes behind annotations `@[key = ...]` and `@![key ...]`, which change nothing."""
+        while self.sees("@") and self._after_at() is not None:
+            self.at = self._after_at() or self.at
+            self.name("the key of an annotation")
+            depth = 1
+            while depth and self.token.kind != "end":
+                depth += self.sees("[", "(", "{") - self.sees("]", ")", "}")
+                self.next()
+
+    def _after_at(self) -> int | None:
+        """The place behind the opening bracket of an annotation."""
+        at = self.at + 1 + (self.tokens[self.at + 1].text == "!")
+        return at + 1 if self.tokens[at].text == "[" else None
+
+    def annotated(self, one: Callable[[], T]) -> Callable[[], T]:
+        """Reads something behind its annotations."""
+
+        def read() -> T:
+            self.annotations()
+            return one()
+
+        return read
+
     # Statements
 
     def statements(self, inside: bool) -> Iterator[tree.Statement]:
-        while self.token.kind != "end" and not (inside and self.sees("}")):
-            before = self.at
-            try:
-                yield from self.statement()
-            except Unexpected as error:
-                self.diagnostics.append(error.diagnostic)
-                self.recover(before)
+        while True:
+            self.annotations()
+            if self.token.kind == "end" or (inside and self.sees("}")):
+                return
+            yield from self.next_statement()
+
+    def next_statement(self) -> Iterator[tree.Statement]:
+        before = self.at
+        try:
+            yield from self.statement()
+        except Unexpected as error:
+            self.diagnostics.append(error.diagnostic)
+            self.recover(before)
 
     def recover(self, before: int) -> None:
         """Goes to where the next statement seems to begin."""
@@ -255,6 +285,7 @@ class Parser:
         return (self.name("an attribute").text,)
 
     def attribute(self) -> tree.Attribute:
+        self.annotations()
         name = self.name("an attribute such as x:number")
         self.expect(":")
         span = self.token.span
@@ -271,8 +302,9 @@ class Parser:
             return tree.TypeDeclaration(name.span, name.text, "subtype", ("symbol",))
         if self.skip("["):
             return tree.TypeDeclaration(name.span, name.text, "record", attributes=self.listed(self.attribute, "]"))
+        self.annotations()
         if self.tokens[self.at + 1].text == "{":
-            branches = self.separated(self.branch, "|")
+            branches = self.separated(self.annotated(self.branch), "|")
             return tree.TypeDeclaration(name.span, name.text, "adt", branches=tuple(branches))
         types = self.separated(lambda: self.qualified("a type"), "|")
         return tree.TypeDeclaration(name.span, name.text, "union", tuple(types))
@@ -286,6 +318,7 @@ class Parser:
     def branch(self) -> tree.BranchDeclaration:
         name = self.name("a branch such as Leaf {}")
         self.expect("{")
+        self.annotations()
         return tree.BranchDeclaration(name.span, name.text, self.listed(self.attribute, "}"))
 
     def _number_type(self, start: Span) -> tree.Statement:
@@ -368,12 +401,12 @@ class Parser:
         if self.skip("<="):
             greater = self.atom()
             self.expect(":-")
-            body = self.body()
+            body = self.annotated(self.body)()
             self.expect(".")
             return tree.Subsumption(self.span(start), heads[0], greater, body)
         while self.skip(","):
-            heads.append(self.atom())
-        body_ = self.body() if self.skip(":-") else None
+            heads.append(self.annotated(self.atom)())
+        body_ = self.annotated(self.body)() if self.skip(":-") else None
         self.expect(".", None if body_ is not None else "Expected `:-`, `,` or `.` after an atom.")
         return tree.Clause(self.span(start), tuple(heads), body_)
 

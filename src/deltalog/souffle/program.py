@@ -18,7 +18,7 @@ from deltalog.souffle.parser import parse
 from deltalog.souffle.procedures import Procedures
 from deltalog.souffle.program_text import ProgramText
 from deltalog.souffle.tokens import Preprocessor
-from deltalog.souffle.types import Types, unknown_type
+from deltalog.souffle.types import PRIMITIVE, Types, unknown_type
 from deltalog.syntax.ast import Atom, Constant, HiddenName, Pred, Rule, Source, Variable
 from deltalog.syntax.languages import Preprocessing
 
@@ -58,6 +58,7 @@ def _read(text: str, name: str, folder: Path, preprocessor: Preprocessor, includ
     types = _types(flat, diagnostics)
     diagnostics += types.check()
     diagnostics += _check_relations(flat, relations, types)
+    diagnostics += _check_counters(flat)
     lowering = Lowering(types, relations, _label(source), Normaliser(diagnostics), diagnostics)
     dominance: list[Rule] = []
     if not diagnostics:
@@ -121,6 +122,10 @@ def _types(statements: Sequence[tree.Statement], diagnostics: list[Diagnostic]) 
     declared: dict[str, tree.TypeDeclaration] = {}
     for statement in statements:
         if isinstance(statement, tree.TypeDeclaration):
+            if statement.name in PRIMITIVE:
+                message = f"the type {statement.name} is predefined"
+                diagnostics.append(Diagnostic(message, statement.span, "Give your type another name."))
+                continue
             if statement.name in declared:
                 message = f"the type {statement.name} is declared twice"
                 diagnostics.append(Diagnostic(message, statement.span, "Remove one of the declarations."))
@@ -132,6 +137,9 @@ def _check_relations(
     statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration], types: Types
 ) -> Iterator[Diagnostic]:
     for relation in relations.values():
+        if relation.name in types.declared:
+            message = f"{relation.name} is a type and a relation"
+            yield Diagnostic(message, relation.span, "Rename one of them.")
         for attribute in relation.attributes:
             if not types.known(attribute.type):
                 yield unknown_type(attribute.type, attribute.span)
@@ -157,6 +165,35 @@ def _check_relations(
         for node in tree.walk(statement):
             if isinstance(node, tree.AtomNode):
                 yield from _check_atom(node, relations)
+
+
+def _check_counters(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:
+    """autoinc() in rules whose bodies depend on their heads: it would never stop counting."""
+    clauses = [each for each in statements if isinstance(each, tree.Clause)]
+    reads: dict[str, set[str]] = {}
+    for clause in clauses:
+        for head in clause.heads:
+            reads.setdefault(head.name, set()).update(_relations_in(clause.body))
+    for clause in clauses:
+        counters = [node for node in tree.walk(clause) if isinstance(node, tree.Counter)]
+        if counters and _reachable(_relations_in(clause.body), reads).intersection(h.name for h in clause.heads):
+            hint = "Count in another rule, which reads the facts of this one."
+            yield from (Diagnostic("autoinc() in a recursive rule", node.span, hint) for node in counters)
+
+
+def _relations_in(node: tree.SouffleNode | None) -> set[str]:
+    return {each.name for each in tree.walk(node) if isinstance(each, tree.AtomNode)} if node is not None else set()
+
+
+def _reachable(start: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
+    """These names, and all that edges lead to from them."""
+    found: set[str] = set()
+    pending = list(start)
+    while pending:
+        if (name := pending.pop()) not in found:
+            found.add(name)
+            pending += edges.get(name, ())
+    return found
 
 
 def _keeps_deltas(atom: tree.AtomNode, relations: Mapping[str, tree.RelationDeclaration]) -> bool:
@@ -263,11 +300,25 @@ def _directives(
     folder: Path,
     ordinals: HiddenName | None,
 ) -> Iterator[Directive]:
+    needed = _needed(statements, relations)
     for statement in statements:
         if isinstance(statement, tree.DirectiveNode):
             attributes = tuple((a.name, a.type) for a in relations[statement.relation].attributes)
             given = (statement.kind, statement.relation, statement.parameters, attributes)
-            yield Directive(*given, types, folder, str(statement.span), ordinals)
+            is_needed = needed is None or statement.relation in needed
+            yield Directive(*given, types, folder, str(statement.span), ordinals, is_needed)
+
+
+def _needed(statements: Sequence[tree.Statement], relations: Mapping[str, tree.RelationDeclaration]) -> set[str] | None:
+    """The relations that outputs depend on; None where the program has no outputs."""
+    outputs = {s.relation for s in statements if isinstance(s, tree.DirectiveNode) and s.kind != "input"}
+    reads = {name: {each.delta_of} for name, each in relations.items() if each.delta_of is not None}
+    for statement in statements:
+        if isinstance(statement, tree.Clause | tree.Subsumption):
+            heads = statement.heads if isinstance(statement, tree.Clause) else (statement.less,)
+            for head in heads:
+                reads.setdefault(head.name, set()).update(_relations_in(statement))
+    return _reachable(outputs, reads) if outputs else None
 
 
 def _notes(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:

@@ -275,6 +275,14 @@ def walk(node: Any) -> Iterator[Any]:
         pending += reversed(children(each))
 
 
+def walk_outside_aggregates(node: Any) -> Iterator[Any]:
+    """A node and everything below it, except what is inside of aggregates."""
+    yield node
+    for child in children(node):
+        if not isinstance(child, AggregateNode):
+            yield from walk_outside_aggregates(child)
+
+
 def variables(node: Any) -> Iterator[str]:
     """The names of the variables of a node, each occurrence."""
     return (each.name for each in walk(node) if isinstance(each, VariableNode))

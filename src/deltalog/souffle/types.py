@@ -113,10 +113,21 @@ class Types:
                 elif len(bases) > 1:
                     kinds = " and ".join(sorted(map(str, bases)))
                     yield Diagnostic(f"the union {declaration.name} mixes {kinds}", declaration.span)
+            if declaration.kind == "subtype" and (of := self._whole(declaration.types[0])) is not None:
+                message = f"the type {declaration.name} is a subtype of the {of} {declaration.types[0]}"
+                hint = f"Write .type {declaration.name} = {declaration.types[0]} for another name of it."
+                yield Diagnostic(message, declaration.span, hint)
             attributes = [*declaration.attributes, *(a for b in declaration.branches for a in b.attributes)]
             for attribute in attributes:
                 if not self.known(attribute.type):
                     yield unknown_type(attribute.type, attribute.span)
+
+    def _whole(self, name: str) -> str | None:
+        """ "record" or "union" if a type is one, which has no subtypes."""
+        declaration = self.declared.get(name)
+        if declaration is None or (declaration.kind == "union" and len(declaration.types) == 1):
+            return None
+        return declaration.kind if declaration.kind in ("record", "union") else None
 
 
 def unknown_type(name: str, span: Span) -> Diagnostic:

@@ -190,7 +190,11 @@ def spelled(name: str) -> str:
 
 def arguments_wanted(name: str) -> str:
     """How many arguments a function takes, in words."""
-    least, most = arguments_of(name)
+    return in_words(*arguments_of(name))
+
+
+def in_words(least: int, most: int) -> str:
+    """A number of arguments."""
     if most == ANY_NUMBER:
         return f"at least {counted(least)}"
     return counted(least) if least == most else f"{least} or {counted(most)}"
