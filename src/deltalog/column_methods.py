@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deltalog.io.documents import Files
-from deltalog.model.naming import split
+from deltalog.model.naming import full_name, split
 from deltalog.model.user_warnings import warn
 from deltalog.program.column_names import ColumnNames
 from deltalog.syntax.ast import Pred
