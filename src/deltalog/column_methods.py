@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deltalog.io.documents import Files
-from deltalog.model.naming import split
+from deltalog.model.naming import full_name, split
 from deltalog.model.user_warnings import warn
 from deltalog.program.column_names import ColumnNames
 from deltalog.syntax.ast import Pred
@@ -48,7 +48,10 @@ class ColumnMethods:
         """Files with the settings of tables and the limits that this knowledge base has; anything else as it is."""
         if not isinstance(given, Files):
             return given
-        reading = replace(given.reading, max_depth=self._backend.tuning.rdf_max_depth)
+        tables = given.reading.tables
+        if tables.predicate is not None:
+            tables = replace(tables, predicate=full_name(tables.predicate, self.prefixes))
+        reading = replace(given.reading, max_depth=self._backend.tuning.rdf_max_depth, tables=tables)
         return replace(given, reading=reading).over(self._table_settings)
 
     @contextmanager

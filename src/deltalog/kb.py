@@ -236,7 +236,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
         facts = listed_facts({predicate_name(predicate): data})
         self._check_writable()
-        self._add({}, self._encoded(facts, graph))
+        self._add({}, self._encoded(facts, graph, adding=False))
 
     @exclusive
     def load(
@@ -324,16 +324,19 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         """Takes attributes over, all at once: no interrupt comes in between."""
         vars(self).update(attributes)
 
-    def _encoded(self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None) -> dict[Pred, AnyTable]:
-        """Facts as tables by predicate, or as quads of a graph."""
+    def _encoded(
+        self, facts: Mapping[str, Any] | Files, graph: GraphName | None = None, adding: bool = True
+    ) -> dict[Pred, AnyTable]:
+        """Facts as tables by predicate, or as quads of a graph; checked if they are to be added."""
         name = None if graph is None else graph_name(graph)
         self._note_names(facts.named_paths if isinstance(facts, Files) else facts)
         if isinstance(facts, Files):
-            return self._in_graph(self._backend.codec.read(facts.paths, facts.reading), name)
+            checked = facts.checking_subjects(self.prefixes, self._backend.tuning) if adding else facts
+            return self._in_graph(self._backend.codec.read(checked.paths, checked.reading), name)
         from deltalog.engine.encode_facts import encode_facts
 
         known = (self._mentioned, self._explicit)
-        return self._in_graph(encode_facts(facts, self._backend, known, self.prefixes), name) if facts else {}
+        return self._in_graph(encode_facts(facts, self._backend, known, self.prefixes, adding), name) if facts else {}
 
     # Materialise: to the fixpoint.
 
@@ -540,7 +543,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         document = read_documents(add_rules, includes=False)
         check_addable(document)
         added = self._united(self._encoded(add, graph), encode_facts_of(document.rules, self._backend))
-        removed = self._united(self._encoded(remove, graph), encode_facts_of(facts_removed, self._backend))
+        removed = self._united(
+            self._encoded(remove, graph, adding=False), encode_facts_of(facts_removed, self._backend)
+        )
         return rule_set.adding(document.rules), added, removed, document
 
     def _change(

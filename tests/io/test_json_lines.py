@@ -102,10 +102,11 @@ def test_turtle_with_the_prefixes_of_the_program(tmp_path: Path) -> None:
 def test_facts_that_turtle_has_not(
     tmp_path: Path, format: str, predicate: str, row: tuple[Value, ...], problem: str
 ) -> None:
-    kb = KnowledgeBase()
-    kb.add(predicate, [row])
+    terms = ", ".join(f"?x{i}" for i in range(len(row)))
+    kb = KnowledgeBase(f"<{predicate}>({terms}) :- given({terms}) .")  # what rules derive may have any subject
+    kb.add("given", [row])
     with pytest.raises((DataError, UsageError)) as error:
-        kb.write(tmp_path / "out", format)
+        kb.write(tmp_path / "out", format, only=[predicate])
     assert problem in str(error.value)
     assert not (tmp_path / "out").exists()
 

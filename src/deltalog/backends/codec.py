@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from deltalog.io.documents import Reading
 from deltalog.io.formats import OutputForm
+from deltalog.io.subjects import SubjectCheck
 from deltalog.model.terms import Kind, Value
 from deltalog.syntax.ast import Pred
 
@@ -25,8 +26,9 @@ class Codec(Protocol[T]):
         """Writes facts to a folder, all or nothing."""
         ...
 
-    def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, T]]:
-        """For each predicate, its rows (or Arrow, pandas, polars or Spark table) as a table, and the arity."""
+    def encode(self, facts: Mapping[str, Any], subjects: SubjectCheck | None = None) -> dict[str, tuple[int, T]]:
+        """For each predicate, its rows (or Arrow, pandas, polars or Spark table) as a table, and the arity. `subjects`
+        checks rows that are added."""
         ...
 
     def values(self, ids: Any) -> list[Value]:

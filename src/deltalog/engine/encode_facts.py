@@ -9,6 +9,7 @@ from deltalog.backends.base import Backend
 from deltalog.backends.codec import encode_rows
 from deltalog.engine.distribute_triples import WILDCARDS, distributed
 from deltalog.io.frames import is_series, listed
+from deltalog.io.subjects import SubjectCheck
 from deltalog.model.arguments import told
 from deltalog.model.errors import Diagnostic, UnsafeRule, UsageError
 from deltalog.model.naming import Names, full_name, predicate_name, split
@@ -25,15 +26,18 @@ def encode_facts(
     backend: Backend[T],
     known: Collection[Collection[Pred]],
     prefixes: Mapping[str, str] = PREFIXES,
+    adding: bool = True,
 ) -> dict[Pred, T]:
     """Rows and data frames by the names of predicates; triples, and types whose class is an IRI, under their own
-    predicates. A name such as `p/2` may be one of the `known` predicates."""
+    predicates. A name such as `p/2` may be one of the `known` predicates. `adding`: the subjects of triples are checked
+    (`deltalog.io.subjects`)."""
     found: dict[Pred, T] = {}
     by_name = {full_name(predicate_name(predicate), prefixes): data for predicate, data in facts.items()}
     by_name = {name: _column(name, data, known) if is_series(data) else data for name, data in by_name.items()}
     if len(by_name) < len(facts):
         raise UsageError(f"one predicate is given under two names: {', '.join(sorted(map(str, facts)))}")
-    for predicate, (arity, table) in backend.codec.encode(by_name).items():
+    subjects = SubjectCheck(prefixes, backend.tuning.prefixed_text_sample) if adding else None
+    for predicate, (arity, table) in backend.codec.encode(by_name, subjects).items():
         if backend.size(table):
             found[_pred(predicate, arity, known)] = table
     return found if found.keys().isdisjoint(WILDCARDS) else distributed(found, backend)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from os import PathLike
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Unpack
 
 from deltalog.io.files import local_path
+from deltalog.io.subjects import SubjectCheck
 from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 from deltalog.model.table_options import DEFAULT_TABLES, TableKeywords, TableOptions, TableSettings
@@ -45,6 +47,7 @@ class Reading:
     graphs: whether the graphs of quads are kept; without them a quad is a triple.
     tables: how tables are read; the other options are those of RDF files.
     max_depth: how many elements of RDF/XML, or objects and arrays of JSON-LD, may be nested.
+    subjects: checks the subjects of triples in tables; None where facts are removed.
     """
 
     base: str | None = None
@@ -53,6 +56,7 @@ class Reading:
     graphs: bool = True
     tables: TableSettings = DEFAULT_TABLES
     max_depth: int = Tuning().rdf_max_depth
+    subjects: SubjectCheck | None = None
 
     def __post_init__(self) -> None:
         if self.base is not None and not (isinstance(self.base, str) and _ABSOLUTE_IRI.fullmatch(self.base)):
@@ -105,6 +109,11 @@ class Files:
         """The paths, and one with the name of the predicate that tables are asked to have, if there is one."""
         predicate = self.reading.tables.predicate
         return self.paths if predicate is None else (*self.paths, Path(f"{predicate}.csv"))
+
+    def checking_subjects(self, prefixes: Mapping[str, str], tuning: Tuning) -> Files:
+        """The same files, to be added: tables may have no literal as the subject of a triple."""
+        check = SubjectCheck(prefixes, tuning.prefixed_text_sample)
+        return replace(self, reading=replace(self.reading, subjects=check))
 
     def over(self, settings: TableSettings) -> Files:
         """The same files, with settings of tables where the options of the call say nothing."""

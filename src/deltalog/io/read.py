@@ -23,6 +23,7 @@ from deltalog.io.table_files import NAMES, TableFile, TableFiles, is_ignored, is
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
 from deltalog.model.table_options import TableOptions
+from deltalog.model.user_warnings import warn
 from deltalog.model.watching import FileRead, watcher
 from deltalog.syntax.ast import Pred
 
@@ -68,9 +69,25 @@ def read_file(
         case "csv" | "tsv" | "parquet" | "jsonl":
             table = table_of(path).renamed(reading.tables.predicate)
             columns = _read_table(path, dictionary, format, reading.tables.of(table.predicate), table)
-            return {} if columns is None else {Pred(table.predicate, len(columns)): columns}
+            return table_facts(path, table, columns, dictionary, reading)
         case _:
             raise _unknown(path)
+
+
+def table_facts(
+    path: Path, table: TableFile, columns: list[Column] | None, dictionary: Dictionary, reading: Reading
+) -> FactColumns:
+    """The facts of a table; DataError if the subject of a triple is a literal. In a folder that deltalog wrote, such
+    facts may have been derived: there it is a warning."""
+    if columns is None:
+        return {}
+    pred = Pred(table.predicate, len(columns))
+    problem = reading.subjects and reading.subjects.problem(pred, columns, dictionary)
+    if problem and not table.listed:
+        raise DataError(f"{path}: {problem}")
+    if problem:
+        warn(f"{path}: {problem}")
+    return {pred: columns}
 
 
 def _read_table(

@@ -38,16 +38,17 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 class TableFile(NamedTuple):
     """The predicate of a table's file, the values of its partition, and the names of the table's columns if they are
-    known: Parquet files of one folder have them in any order."""
+    known: Parquet files of one folder have them in any order. `listed`: a `predicates.tsv` names the predicate."""
 
     predicate: str
     partition: tuple[Value, ...] = ()
     names: tuple[str, ...] = ()
     partition_names: tuple[str, ...] = ()
+    listed: bool = False
 
     def renamed(self, predicate: str | None) -> TableFile:
         """The same file, of another predicate if one is asked for."""
-        return self if predicate is None else self._replace(predicate=predicate)
+        return self if predicate is None else self._replace(predicate=predicate, listed=False)
 
     def with_partition(self, columns: list[Column], dictionary: Dictionary) -> list[Column]:
         """The columns of the file, and those of its partition."""
@@ -68,8 +69,9 @@ class TableFiles:
         if is_written_by_spark(folder, file):
             partition = self._partition(file, folder, partitions)
             names, keys = self._names_of_columns(file, folder), tuple(map(_partition_key, partitions))
-            return TableFile(self._predicate(folder.absolute()), partition, names, keys)
-        return TableFile(self._predicate(file))
+            place = folder.absolute()
+            return TableFile(self._predicate(place), partition, names, keys, self._is_listed(place))
+        return TableFile(self._predicate(file), listed=self._is_listed(file))
 
     def _predicate(self, place: Path) -> str:
         """The predicate of a file, or of a folder that is a table."""
@@ -77,6 +79,9 @@ class TableFiles:
         if folder not in self._names:
             self._names[folder] = names_of(folder)
         return self._names[folder].get(stem, stem)
+
+    def _is_listed(self, place: Path) -> bool:
+        return name_of(place).stem in self._names[place.parent]
 
     def _names_of_columns(self, file: Path, folder: Path) -> tuple[str, ...]:
         """The columns of a folder's Parquet files: those of the first one."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from deltalog.io.columns import Column, Columns
 from deltalog.io.csv_cells import language_of, print_integer
 from deltalog.io.documents import MARK
+from deltalog.io.subjects import RESOURCES
 from deltalog.io.tables import write_rows
 from deltalog.io.value_text import IRI_ESCAPED, Forms, Wrapping
 from deltalog.model.dictionary import Dictionary
@@ -37,7 +38,6 @@ _FIRST = (
 _LATER = _FIRST + r"\xb7\u0300-\u036f\u203f\u2040-"
 _LABEL = re.compile(rf"[{_FIRST}](?:[.{_LATER}]*[{_LATER}])?")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
-RESOURCES = (Kind.IRI, Kind.BLANK)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 

@@ -103,8 +103,8 @@ def _read(reader: TableReader, source: SourceSpec, spark: Any, frame: DataFrame 
         reader.add(source.predicate, arguments(source, frame))
 
 
-def _encoded(kb: KnowledgeBase, source: SourceSpec, rows: DataFrame | None) -> PredTables:
-    return {} if rows is None else kb._encoded({source.predicate: arguments(source, rows)})
+def _encoded(kb: KnowledgeBase, source: SourceSpec, rows: DataFrame | None, adding: bool = True) -> PredTables:
+    return {} if rows is None else kb._encoded({source.predicate: arguments(source, rows)}, adding=adding)
 
 
 # New files.
@@ -259,7 +259,7 @@ def _feed(source: SourceSpec, before: Offset | None, kb: KnowledgeBase, spark: A
     else:
         rows, offset = frame, {"kind": "operation"}
     added, removed = (None, None) if rows is None else operations(source, rows)
-    return SourceChange(_encoded(kb, source, added), offset, _encoded(kb, source, removed))
+    return SourceChange(_encoded(kb, source, added), offset, _encoded(kb, source, removed, adding=False))
 
 
 def operations(source: SourceSpec, rows: DataFrame) -> tuple[DataFrame, DataFrame]:

@@ -139,7 +139,9 @@ class Streams:
         with naming(f"{self._stateful.spec.file}: {source.place}", NULL_HINT):
             inserted, deleted = operations(source, rows) if source.changes.operation else (rows, None)
             added = kb._encoded({source.predicate: arguments(source, inserted)})
-            removed = {} if deleted is None else kb._encoded({source.predicate: arguments(source, deleted)})
+            removed = (
+                {} if deleted is None else kb._encoded({source.predicate: arguments(source, deleted)}, adding=False)
+            )
         self._note(source, sum(map(kb._backend.size, (*added.values(), *removed.values()))))
         return added, removed
 

@@ -15,6 +15,7 @@ from deltalog.backends.local.sorted_runs import pack, sort_distinct
 from deltalog.backends.local.table import Table
 from deltalog.io.documents import Reading
 from deltalog.io.formats import OutputForm
+from deltalog.io.subjects import SubjectCheck
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.terms import Kind, Value
 from deltalog.model.tuning import Tuning
@@ -41,6 +42,8 @@ class LocalCodec:
         from deltalog.io.read import read
 
         found = read(paths, self.dictionary, reading)
+        if reading.subjects is not None:
+            reading.subjects.warn_of_names(found, self.dictionary)
         return {pred: load(columns, pred.arity, self.tuning) for pred, columns in found.items()}
 
     def write(self, folder: Path, facts: Mapping[Pred, Relation], form: OutputForm) -> None:
@@ -48,11 +51,13 @@ class LocalCodec:
 
         write(folder, {pred: table.columns() for pred, table in facts.items()}, self.dictionary, form)
 
-    def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, Relation]]:
+    def encode(self, facts: Mapping[str, Any], subjects: SubjectCheck | None = None) -> dict[str, tuple[int, Relation]]:
         from deltalog.io.frames import columns_of_all, listed
 
         given = {predicate: listed(data) for predicate, data in facts.items()}
         found = columns_of_all(list(given.values()), self.dictionary)
+        if subjects is not None:
+            subjects.check_all(zip(given, found, strict=True), self.dictionary)
         narrow = bool(found) and all(1 <= len(columns) <= 2 for columns in found)
         if narrow and sum(len(columns[0]) for columns in found) <= self.tuning.batch_update_max_rows:
             return {p: (table.arity, table) for p, table in zip(given, load_all(found, self.tuning), strict=True)}

@@ -14,6 +14,7 @@ from deltalog.backends.spark.jobs import listed, pred_names
 from deltalog.backends.spark.table import SparkTable
 from deltalog.io.documents import Reading
 from deltalog.io.formats import OutputForm
+from deltalog.io.subjects import SubjectCheck
 from deltalog.model.terms import Kind, Value
 from deltalog.program.value_kinds import NUMERIC
 from deltalog.syntax.ast import Pred
@@ -42,19 +43,23 @@ class SparkCodec:
         with self.backend.jobs.named(pred_names("write", facts)):
             write(folder, facts, self.backend, form)
 
-    def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, SparkTable]]:
-        return {predicate: self._encoded(predicate, data) for predicate, data in facts.items()}
+    def encode(
+        self, facts: Mapping[str, Any], subjects: SubjectCheck | None = None
+    ) -> dict[str, tuple[int, SparkTable]]:
+        return {predicate: self._encoded(predicate, data, subjects) for predicate, data in facts.items()}
 
-    def _encoded(self, predicate: str, data: Any) -> tuple[int, SparkTable]:
+    def _encoded(self, predicate: str, data: Any, subjects: SubjectCheck | None) -> tuple[int, SparkTable]:
         from deltalog.backends.spark.io.read import encode_frame
         from deltalog.io.frames import columns_of, has_rows, listed
 
         backend = self.backend
         if isinstance(data, DataFrame):
             with backend.jobs.named(f"read {predicate}"):
-                return encode_frame(data, backend)
+                return encode_frame(predicate, data, backend, subjects)
         rows = listed(data)
         found = columns_of(rows, backend.dictionary.local)
+        if subjects is not None:
+            subjects.check_all([(predicate, found)], backend.dictionary.local)
         if not has_rows(found, rows):
             return len(found), backend.empty(len(found))
         ids = backend.dictionary.ids()

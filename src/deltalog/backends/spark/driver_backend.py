@@ -21,14 +21,15 @@ from deltalog.backends.local.table import Table
 from deltalog.backends.spark.backend import SparkBackend
 from deltalog.backends.spark.capabilities import SparkMetrics
 from deltalog.backends.spark.io.collect import ParsedSplits, fetch, parse_files, parse_frame
-from deltalog.backends.spark.io.read import input_bytes
+from deltalog.backends.spark.io.read import frame_facts, input_bytes
 from deltalog.backends.spark.io.to_dataframe import arrow_to_spark, to_spark
 from deltalog.backends.spark.jobs import listed
 from deltalog.backends.spark.residence import DriverResidence, dictionary_bytes, table_bytes
 from deltalog.backends.spark.settings import driver_budget, portion_bytes
 from deltalog.io.columns import FactColumns
 from deltalog.io.documents import Reading
-from deltalog.io.frames import columns_of, spark_to_arrow
+from deltalog.io.frames import spark_to_arrow
+from deltalog.io.subjects import SubjectCheck
 from deltalog.model.limits import Limits
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.ast import Pred
@@ -66,24 +67,26 @@ class DriverCodec(LocalCodec):
             found = self._fetched(parse_files(paths, reading, self.far))
         return {pred: load(columns, pred.arity, self.tuning) for pred, columns in found.items()}
 
-    def encode(self, facts: Mapping[str, Any]) -> dict[str, tuple[int, Relation]]:
+    def encode(self, facts: Mapping[str, Any], subjects: SubjectCheck | None = None) -> dict[str, tuple[int, Relation]]:
         # First DataFrames, which may be read again elsewhere if there is no room for them; iterators may not.
-        frames = {name: self._frame(name, data) for name, data in facts.items() if isinstance(data, DataFrame)}
+        frames = {
+            name: self._frame(name, data, subjects) for name, data in facts.items() if isinstance(data, DataFrame)
+        }
         rest = {predicate: data for predicate, data in facts.items() if predicate not in frames}
-        found = {**frames, **(LocalCodec.encode(self, rest) if rest else {})}
+        found = {**frames, **(LocalCodec.encode(self, rest, subjects) if rest else {})}
         return {predicate: found[predicate] for predicate in facts}
 
-    def _frame(self, predicate: str, data: DataFrame) -> tuple[int, Relation]:
+    def _frame(self, predicate: str, data: DataFrame, subjects: SubjectCheck | None) -> tuple[int, Relation]:
         """The rows of a DataFrame: few are fetched as they are, and encoded here."""
-        arity, few = len(data.columns), self.tuning.spark_fetch_max_rows
+        pred, few = Pred(predicate, len(data.columns)), self.tuning.spark_fetch_max_rows
         with self.far.jobs.named(f"read {predicate}"):
             rows = spark_to_arrow(data.limit(few + 1))
             if rows.num_rows <= few:
-                columns: Sequence[Any] = columns_of(rows, self.dictionary)
+                columns: Sequence[Any] = frame_facts(pred, rows, subjects, self.dictionary)[pred]
             else:
-                columns = self._fetched(parse_frame(data))[Pred("", arity)]
+                columns = self._fetched(parse_frame(predicate, data, subjects))[pred]
         empty = not rows.num_rows
-        return arity, Table(arity, tuning=self.tuning) if empty else load(columns, arity, self.tuning)
+        return pred.arity, Table(pred.arity, tuning=self.tuning) if empty else load(columns, pred.arity, self.tuning)
 
     def _fetched(self, parsed: ParsedSplits) -> FactColumns:
         """What executors have parsed, if there is room for it."""

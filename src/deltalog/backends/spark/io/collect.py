@@ -22,9 +22,10 @@ from pyspark.sql import functions as F
 from deltalog.backends.spark.io import blocks
 from deltalog.backends.spark.io import hashed_ids as identity
 from deltalog.backends.spark.io.arrow import binaries, number, numbers
-from deltalog.backends.spark.io.read import balanced, parse, splits_of
+from deltalog.backends.spark.io.read import balanced, frame_facts, parse, splits_of
 from deltalog.io.columns import FactColumns, together
 from deltalog.io.documents import Reading
+from deltalog.io.subjects import SubjectCheck
 from deltalog.model.arrays import Ids
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError, UsageError
@@ -71,15 +72,12 @@ def parse_files(paths: Sequence[Path], reading: Reading, backend: SparkBackend) 
     return _kept(group_numbers.mapInArrow(each, SCHEMA))
 
 
-def parse_frame(data: DataFrame) -> ParsedSplits:
-    """Has executors encode the rows of a DataFrame, as facts of a predicate without a name."""
-    from deltalog.io.frames import KIND, columns_of
+def parse_frame(predicate: str, data: DataFrame, subjects: SubjectCheck | None = None) -> ParsedSplits:
+    """Has executors encode the rows of a DataFrame, as facts of a predicate."""
+    from deltalog.io.frames import KIND
 
     kinds = [field.metadata.get(KIND.decode()) for field in data.schema.fields]
-    pred = Pred("", len(data.columns))
-
-    def encoded(table: pa.Table, dictionary: Dictionary) -> FactColumns:
-        return {pred: columns_of(table, dictionary)}
+    pred = Pred(predicate, len(data.columns))
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -88,7 +86,7 @@ def parse_frame(data: DataFrame) -> ParsedSplits:
         assert context is not None
         for split, rows in enumerate(blocks.buffered(batches), context.partitionId() * SPLITS_PER_PARTITION):
             fields = [f.with_metadata({KIND: k}) if k else f for f, k in zip(rows.schema, kinds, strict=True)]
-            yield from _packed(split, partial(encoded, rows.cast(pa.schema(fields))))
+            yield from _packed(split, partial(frame_facts, pred, rows.cast(pa.schema(fields)), subjects))
 
     return _kept(data.mapInArrow(each, SCHEMA))
 

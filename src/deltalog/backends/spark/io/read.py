@@ -32,6 +32,7 @@ from deltalog.backends.spark.table import SparkTable, tag_of, width
 from deltalog.io.columns import Column, FactColumns
 from deltalog.io.documents import Reading
 from deltalog.io.formats import DELIMITERS, TABLE_FORMATS
+from deltalog.io.subjects import SubjectCheck
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, DeltalogError, UsageError
 from deltalog.syntax.ast import HiddenName, Pred
@@ -93,22 +94,21 @@ def read(paths: Sequence[Path], reading: Reading, backend: SparkBackend) -> dict
     return tables_of(group_numbers.mapInArrow(each, SCHEMA), partitions, backend)
 
 
-def encode_frame(data: DataFrame, backend: SparkBackend) -> tuple[int, SparkTable]:
+def encode_frame(
+    predicate: str, data: DataFrame, backend: SparkBackend, subjects: SubjectCheck | None = None
+) -> tuple[int, SparkTable]:
     """The rows of a Spark DataFrame as a table; none is collected."""
-    from deltalog.io.frames import KIND, columns_of
+    from deltalog.io.frames import KIND
 
     kinds = [field.metadata.get(KIND.decode()) for field in data.schema.fields]
     salt, partitions = backend.salt, partitions_for(0, backend)
-    pred = Pred("", len(data.columns))
-
-    def encoded(table: pa.Table, dictionary: Dictionary) -> FactColumns:
-        return {pred: columns_of(table, dictionary)}
+    pred = Pred(predicate, len(data.columns))
 
     def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             fields = [f.with_metadata({KIND: k}) if k else f for f, k in zip(batch.schema, kinds, strict=True)]
             table = pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))])
-            yield from parsed_blocks(0, partial(encoded, table), salt)
+            yield from parsed_blocks(0, partial(frame_facts, pred, table, subjects), salt)
 
     tables = tables_of(data.mapInArrow(each, SCHEMA), partitions, backend)
     return pred.arity, tables.get(pred, backend.empty(pred.arity))
@@ -219,6 +219,16 @@ def _preds(rows: Sequence[Any], backend: SparkBackend) -> dict[int, Pred]:
 # In Python workers.
 
 
+def frame_facts(pred: Pred, table: pa.Table, subjects: SubjectCheck | None, dictionary: Dictionary) -> FactColumns:
+    """Rows of a DataFrame as facts; UsageError if the subject of a triple is a literal."""
+    from deltalog.io.frames import columns_of
+
+    columns = columns_of(table, dictionary)
+    if subjects is not None:
+        subjects.check(pred, columns, dictionary)
+    return {pred: columns}
+
+
 def parsed_blocks(number: int, parse: Callable[[Dictionary], FactColumns], salt: int) -> Iterator[pa.RecordBatch]:
     """The blocks of what is parsed, or one row with the error."""
     dictionary = Dictionary()
@@ -266,7 +276,7 @@ def _row(to: int, what: int, number: int, data: bytes) -> pa.RecordBatch:
 def parse(split: Split, reading: Reading, dictionary: Dictionary) -> FactColumns:
     """The facts of a split."""
     from deltalog.backends.spark.io.file_splits import read_row_groups, read_table_lines, read_triple_lines
-    from deltalog.io.read import read_file
+    from deltalog.io.read import read_file, table_facts
     from deltalog.io.table_reader import read_parquet_table
 
     path, table = Path(split.path), split.table
@@ -275,14 +285,12 @@ def parse(split: Split, reading: Reading, dictionary: Dictionary) -> FactColumns
     options = reading.tables.of(table.predicate)
     if split.format == "parquet" and options.matter_for("parquet"):
         chosen = read_parquet_table(path, dictionary, options, table, range(split.start, split.end))
-        return {} if chosen is None else {Pred(table.predicate, len(chosen)): chosen}
+        return table_facts(path, table, chosen, dictionary, reading)
     if split.format == "parquet":
         columns: list[Column] | None = read_row_groups(path, split.start, split.end, table.names, dictionary)
     elif split.format == "ntriples":
         return read_triple_lines(path, split.start, split.end, dictionary, reading)
     else:
         columns = read_table_lines(path, split.format, split.start, split.end, dictionary)
-    if columns is None:
-        return {}
-    columns = table.with_partition(columns, dictionary)
-    return {Pred(table.predicate, len(columns)): columns}
+    columns = None if columns is None else table.with_partition(columns, dictionary)
+    return table_facts(path, table, columns, dictionary, reading)
