@@ -173,8 +173,12 @@ def _class_of(atom: Atom) -> Key:
 def _has_givers(rule: Rule) -> bool:
     """Whether the rest of a rule gives values to a negated body or to groups: it may not depend on the head."""
     return any(isinstance(one, Aggregate) and one.per for one in rule.body) or any(
-        isinstance(one, Not) and len(one.body) > 1 for one in rule.body
+        isinstance(one, Not) and len(one.body) > 1 and _shares_variables(one, rule.body) for one in rule.body
     )
+
+
+def _shares_variables(one: Not, body: Sequence[Any]) -> bool:
+    return not {name for other in body if other is not one for name in variables(other)}.isdisjoint(variables(one))
 
 
 def _reads(body: Iterable[Any], weight: int) -> Iterator[tuple[Atom, int]]:

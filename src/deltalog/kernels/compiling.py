@@ -52,7 +52,7 @@ KERNELS: list[Kernel] = []
 _chosen = ""
 _interpreted: dict[str, Namespace] = {}
 _compiled: dict[str, Namespace] = {}
-loading = threading.RLock()  # held while Numba is loaded; a fork waits for it
+loading = threading.RLock()  # held while Numba or a module of kernels is imported; a fork waits for it
 
 
 class Outgrown(Exception):
@@ -223,8 +223,8 @@ def _interpreted_namespace(module: str) -> Namespace:
 
 def _with_python(module: str) -> Namespace:
     """The names of a module, with Python's numbers and functions."""
-    from deltalog.kernels.plain_numbers import plain
-
+    with loading:
+        from deltalog.kernels.plain_numbers import plain
     names, versions = vars(sys.modules[module]), _versions(module)
     space = {name: plain(value) for name, value in names.items() if not isinstance(value, Kernel)}
     for name, value in names.items():
@@ -237,7 +237,8 @@ def _with_python(module: str) -> Namespace:
 def _versions(module: str) -> Namespace:
     """The versions of a module's kernels that are written for Python."""
     try:
-        return vars(importlib.import_module(module.replace(".kernels.", ".kernels.interpreted.")))
+        with loading:
+            return vars(importlib.import_module(module.replace(".kernels.", ".kernels.interpreted.")))
     except ModuleNotFoundError:
         return {}
 
