@@ -506,13 +506,17 @@ class _Player:
 
     def expected(self) -> judge.Facts:
         """All facts by the judge."""
+        rules, facts = self.program()
+        return judge.consequences(rules, facts, equality=bool(self.history.files))
+
+    def program(self) -> tuple[list[Rule], list[Fact]]:
+        """The rules and facts of the moment, those of ontologies among them."""
         stated = [row for file in self.files for row in self.history.files[file]]
         facts = [*self.facts, *(_Drawn.as_fact(row) for row in stated if not _Drawn.is_axiom(row))]
         axioms = [row for row in stated if _Drawn.is_axiom(row)]
         if self.history.files:
             axioms += [row for row in map(_as_triple, self.facts) if row is not None]
-        rules = [*self.rules, *judge.rules_of_axioms(dict.fromkeys(axioms))]
-        return judge.consequences(rules, facts, equality=bool(self.history.files))
+        return [*self.rules, *judge.rules_of_axioms(dict.fromkeys(axioms))], facts
 
     def play(self) -> None:
         expected = self.expected()
@@ -531,7 +535,13 @@ class _Player:
             except judge.Unstratified:
                 self.refused(step, number, before)
                 return
-            change = self.call(step)
+            try:
+                change = self.call(step)
+            except ProgramError:
+                if judge.is_stratified(self.program()[0], equality=bool(self.history.files)):
+                    raise
+                self.same(f"step {number}, refused", everything(self.kb), before)
+                return
             where = f"step {number} ({step.kind})"
             self.same(where, everything(self.kb), expected)
             self.same(f"{where}, added", by_key(change.added), difference(expected, before))

@@ -110,7 +110,7 @@ def _replace_equals(facts: Facts) -> None:
 # Strata.
 
 
-def _strata(rules: Sequence[Rule], equality: bool) -> list[list[Rule]]:
+def _strata(rules: Sequence[Rule], equality: bool, strict: bool = False) -> list[list[Rule]]:
     """Rules by the stratum of their heads."""
     merged = any(_has_wildcard(rule) for rule in rules)
 
@@ -122,7 +122,9 @@ def _strata(rules: Sequence[Rule], equality: bool) -> list[list[Rule]]:
     needs: dict[Key, set[tuple[Key, int]]] = defaultdict(set)
     for rule in rules:
         for head in rule.heads:
-            needs[node(head)] |= {(node(atom), weight) for atom, weight in _reads(rule.body, int(_has_givers(rule)))}
+            needs[node(head)] |= {
+                (node(atom), weight) for atom, weight in _reads(rule.body, int(_has_givers(rule, strict)))
+            }
             needs[node(head)] |= {(node(other), 0) for other in rule.heads}
     known = {*needs, *(read for reads in needs.values() for read, _ in reads)}
     if equality and not merged:
@@ -149,8 +151,9 @@ def _levels(known: Iterable[Key], needs: Mapping[Key, set[tuple[Key, int]]]) -> 
 
 
 def is_stratified(rules: Iterable[Rule], equality: bool = False) -> bool:
+    """Whether rules are certain to be accepted: what gives values to a negated body does not depend on the head."""
     try:
-        _strata([one for rule in rules for one in expanded(rule)], equality)
+        _strata([one for rule in rules for one in expanded(rule)], equality, strict=True)
     except Unstratified:
         return False
     return True
@@ -170,15 +173,12 @@ def _class_of(atom: Atom) -> Key:
     return (terms[2], 1) if terms[1] == TYPE else (terms[1], 2)
 
 
-def _has_givers(rule: Rule) -> bool:
-    """Whether the rest of a rule gives values to a negated body or to groups: it may not depend on the head."""
-    return any(isinstance(one, Aggregate) and one.per for one in rule.body) or any(
-        isinstance(one, Not) and len(one.body) > 1 and _shares_variables(one, rule.body) for one in rule.body
+def _has_givers(rule: Rule, strict: bool) -> bool:
+    """Whether the rest of a rule gives values to groups or, if one is `strict`, may give some to a negated body."""
+    return any(
+        (isinstance(one, Aggregate) and one.per) or (strict and isinstance(one, Not) and len(one.body) > 1)
+        for one in rule.body
     )
-
-
-def _shares_variables(one: Not, body: Sequence[Any]) -> bool:
-    return not {name for other in body if other is not one for name in variables(other)}.isdisjoint(variables(one))
 
 
 def _reads(body: Iterable[Any], weight: int) -> Iterator[tuple[Atom, int]]:

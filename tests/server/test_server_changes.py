@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from serving import Event, client, events, knowledge_base, post, running
 
-from deltalog import KnowledgeBase
+from deltalog import IRI, KnowledgeBase
 from deltalog.server.errors import Refused
 from deltalog.server.settings import Settings
 from deltalog.server.subscriptions import GoalDeltas, Watched
@@ -40,11 +40,22 @@ def random_change(rng: random.Random) -> dict[str, Any]:
     def edge() -> tuple[str, str]:
         return rng.choice("abcde"), rng.choice("abcde")
 
-    asked: dict[str, Any] = {"add": {"edge": [edge() for _ in range(rng.randrange(3))], KNOWS: [edge()]}}
-    asked["remove"] = {"edge": [edge() for _ in range(rng.randrange(4))], KNOWS: [edge(), edge()]}
+    def person() -> tuple[IRI, ...]:
+        return tuple(IRI(f"http://e.org/{name}") for name in edge())
+
+    asked: dict[str, Any] = {"add": {"edge": [edge() for _ in range(rng.randrange(3))], KNOWS: [person()]}}
+    asked["remove"] = {"edge": [edge() for _ in range(rng.randrange(4))], KNOWS: [person(), person()]}
     if rng.random() < 0.2:
         asked[rng.choice(("add_rules", "remove_rules"))] = "path(X, Y) :- path(Y, X)."
     return asked
+
+
+def in_json(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts as requests have them."""
+    return {
+        name: [[{"iri": value} if isinstance(value, IRI) else value for value in row] for row in rows]
+        for name, rows in facts.items()
+    }
 
 
 def make(kb: KnowledgeBase, asked: dict[str, Any]) -> Any:
@@ -147,7 +158,7 @@ def test_a_stream_from_an_answer_on() -> None:
         changes = [random_change(rng) for _ in range(12)]
         with stream(server.address, goal="path(a, ?x), NOT end(?x)", since=start["version"]) as found:
             for asked in changes:
-                post(made, "/update", {"add": asked["add"], "remove": asked["remove"]})
+                post(made, "/update", {"add": in_json(asked["add"]), "remove": in_json(asked["remove"])})
             final = post(made, "/update", {"remove": {"edge": [[x, y] for x in "abcde" for y in "abcde"]}})
             final = post(made, "/update", {"add": {"edge": [["a", "z"], ["z", "b"]]}})
             for event in found:
