@@ -31,6 +31,7 @@ class ColumnMethods:
 
     _backend: Backend[Any]
     _rule_set: RuleSet
+    prefixes: Mapping[str, str]
     _table_settings: TableSettings  # of the file beside its program
     _column_names: NamedColumns  # of declarations and data
     _declared_columns: frozenset[Pred]  # of programs, which may rename those of data

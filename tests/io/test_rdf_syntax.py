@@ -230,6 +230,24 @@ BAD_XML = [
 ]
 
 
+@pytest.mark.parametrize("ending", ["ttl", "trig"])
+def test_bases_with_dot_segments(tmp_path: Path, ending: str) -> None:
+    """Merged paths lose the segments; a base that is taken as a whole, and absolute IRIs, keep them."""
+    (tmp_path / f"d.{ending}").write_text(
+        r"""@base <http://a/bb/ccc/../d;p?q> .
+        <s> <p> <../g> , <> , <?y> , <#f> , <http://z/a/../b> , "<x> \" <y>" , '''<x> ' ''' . # <x>
+        BASE <e/./f>
+        <s> <q> <g> ."""
+    )
+    kb = KnowledgeBase()
+    kb.load(tmp_path / f"d.{ending}")
+    whole = "http://a/bb/ccc/../d;p"
+    iris = ("http://a/g", f"{whole}?q", f"{whole}?y", f"{whole}?q#f", "http://z/a/../b")
+    texts = ('<x> " <y>', "<x> ' ")
+    assert set(kb.facts("http://a/bb/p")) == {(IRI("http://a/bb/s"), each) for each in (*map(IRI, iris), *texts)}
+    assert set(kb.facts("http://a/bb/e/q")) == {(IRI("http://a/bb/e/s"), IRI("http://a/bb/e/g"))}
+
+
 @pytest.mark.parametrize("text", BAD_XML)
 def test_rdf_xml_that_is_refused(tmp_path: Path, text: str) -> None:
     line = int(refused(tmp_path, XML % text, "a.rdf").split(":")[0])

@@ -12,7 +12,7 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import DataError
+from deltalog.model.errors import DataError, DataWarning
 from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -31,7 +31,7 @@ FACTS: dict[str, list[tuple[Value, ...]]] = {
     "p": [(value,) for value in VALUES],
     "q": [(IRI("http://s"), value) for value in VALUES],
     "r": [(value, value, number) for number, value in enumerate(VALUES)],
-    "http://e.org/z": [(1,)],
+    "http://e.org/z": [(IRI("http://e.org/one"),)],
     "i": [(number, number + 1) for number in range(50)],
     "holds": [()],
 }
@@ -74,6 +74,17 @@ def test_triples_come_back(tmp_path: Path, everything_far: None) -> None:
     again = KnowledgeBase("", engine="spark")
     again.load(tmp_path / "out" / "facts.nt")
     assert facts_of(again) == as_sets(facts)
+
+
+def test_what_is_not_a_triple_is_left_out(tmp_path: Path, everything_far: None) -> None:
+    rules = "<http://e.org/q>(?y, ?x) :- <http://e.org/p>(?x, ?y). three(?x, ?x, ?y) :- <http://e.org/p>(?x, ?y)."
+    kb = KnowledgeBase(rules, engine="spark")
+    kb.add("http://e.org/p", [(IRI("http://e.org/s"), value) for value in ("text", 1, IRI("http://e.org/o"))])
+    with pytest.warns(DataWarning, match=r"2 of http://e.org/q/2 \(the subject .* 3 of three/3 \(only one or two"):
+        kb.write(tmp_path / "out", "nt")
+    assert len((tmp_path / "out" / "facts.nt").read_text().splitlines()) == 4
+    with pytest.raises(DataError, match="no fact can be written as a triple: 3 of three/3"):
+        kb.write(tmp_path / "none", "nt", only=["three"])
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:

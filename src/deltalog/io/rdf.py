@@ -24,6 +24,7 @@ from deltalog.io.entities import expanded
 from deltalog.io.files import read_all
 from deltalog.io.ntriples import by_mark, facts_of
 from deltalog.io.rdfxml import PIECE, prepared
+from deltalog.io.relative_iris import with_absolute_iris
 from deltalog.io.text import BYTE_ORDER_MARK, place_error
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError
@@ -45,6 +46,8 @@ def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, 
     text, no_language, base = data, None, reading.base_of(path)
     if format == "xml":
         text, no_language = prepared(expanded(data, path), path, reading.max_depth)
+    elif format in ("turtle", "trig"):
+        text = with_absolute_iris(data, base)
     elif format == "jsonld":
         _check_depth(data, path, reading.max_depth)
     terms, blank_nodes = Dictionary(), BlankNodes(data, format, path, reading)

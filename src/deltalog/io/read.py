@@ -87,6 +87,8 @@ def table_facts(
         raise DataError(f"{path}: {problem}")
     if problem:
         warn(f"{path}: {problem}")
+    if reading.subjects is not None:
+        reading.subjects.warn_of_names({pred: columns}, dictionary)
     return {pred: columns}
 
 

@@ -10,9 +10,9 @@ labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,18 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 def write_triples(path: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary) -> None:
     """Write facts of arity 1 and 2 as N-Triples, and warn of others."""
-    facts = only_triples(facts, dictionary, absolute=False)
+    write_all_triples(path, only_triples(facts, dictionary, absolute=False), dictionary)
+
+
+def write_part(path: Path, pred: Pred, columns: Columns, dictionary: Dictionary) -> LeftOut | None:
+    """Write some facts of a predicate as N-Triples; what is left out."""
+    kept, left_out = _separated({pred: columns}, dictionary, absolute=False)
+    write_all_triples(path, kept, dictionary)
+    return left_out[0] if left_out else None
+
+
+def write_all_triples(path: Path, facts: Mapping[Pred, Columns], dictionary: Dictionary) -> None:
+    """Write facts that are triples."""
     with open(path, "wb") as stream:
         if any(_has_blank(column, dictionary) for columns in facts.values() for column in columns):
             stream.write(MARK)
@@ -67,23 +78,48 @@ def check_graph(graph: Column, subject: Column, predicate: Column, dictionary: D
 _IN_GRAPH = Pred("a triple of a graph", 3)
 
 
+class LeftOut(NamedTuple):
+    """Facts of a predicate that are not triples."""
+
+    pred: Pred
+    facts: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.facts:,} of {self.pred} ({self.reason})"
+
+
 def only_triples(facts: Mapping[Pred, Columns], dictionary: Dictionary, absolute: bool) -> dict[Pred, Columns]:
     """The facts that are triples; `absolute`: of predicates that are absolute IRIs. Warns of what is left out, and
     raises DataError if that is all there is."""
+    kept, left_out = _separated(facts, dictionary, absolute)
+    report_left_out(left_out, bool(kept))
+    return kept
+
+
+def report_left_out(left_out: Sequence[LeftOut], others_are_written: bool) -> None:
+    """Warns of facts that are not triples, or raises DataError if there are no others."""
+    listed = ", ".join(map(str, left_out))
+    if left_out and not others_are_written:
+        raise DataError(f"no fact can be written as a triple: {listed}. Choose another format")
+    if left_out:
+        warn(f"facts left out, because they are not triples: {listed}")
+
+
+def _separated(
+    facts: Mapping[Pred, Columns], dictionary: Dictionary, absolute: bool
+) -> tuple[dict[Pred, Columns], list[LeftOut]]:
+    """The facts that are triples, and what is left out."""
     kept: dict[Pred, Columns] = {}
-    left_out: list[str] = []
+    left_out: list[LeftOut] = []
     for pred, columns in facts.items():
         reason, fine = _triples_among(pred, columns, dictionary, absolute)
         size = len(columns[0]) if columns else 1
         if reason:
-            left_out.append(f"{size - int(fine.sum()):,} of {pred} ({reason})")
+            left_out.append(LeftOut(pred, size - int(fine.sum()), reason))
         if not reason or fine.any():
             kept[pred] = [column[fine] for column in columns] if reason else columns
-    if left_out and not kept:
-        raise DataError(f"no fact can be written as a triple: {', '.join(left_out)}. Choose another format")
-    if left_out:
-        warn(f"facts left out, because they are not triples: {', '.join(left_out)}")
-    return kept
+    return kept, left_out
 
 
 _NONE = np.zeros(1, np.bool_)

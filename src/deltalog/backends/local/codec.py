@@ -42,8 +42,6 @@ class LocalCodec:
         from deltalog.io.read import read
 
         found = read(paths, self.dictionary, reading)
-        if reading.subjects is not None:
-            reading.subjects.warn_of_names(found, self.dictionary)
         return {pred: load(columns, pred.arity, self.tuning) for pred, columns in found.items()}
 
     def write(self, folder: Path, facts: Mapping[Pred, Relation], form: OutputForm) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from deltalog.expressions.fresh_values import Execution
-from deltalog.expressions.sparql_operators import resolved
 from deltalog.model.errors import UsageError
+from deltalog.model.iri_references import resolved
 from deltalog.model.terms import IRI, RDF, RDF_TYPE, XSD, Value, literal
 from deltalog.query.sparql.tokens import Token, Tokens, local_name, text_of
 from deltalog.syntax.ast import Constant, Variable

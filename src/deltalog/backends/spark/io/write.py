@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 PART_ROWS = 1 << 20
 PARTS = ".parts"
 FILE_COST_ROWS = 2_000  # rows that take as long as opening a file
-NAMED = "tag int, number int, path string"
+NAMED = "tag int, number int, path string, left_out int, reason string"
 
 
 def write(out: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, form: OutputForm) -> None:
@@ -64,13 +64,31 @@ def _fill(folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend,
     names = safe_names(facts)
     parts = _written(parts_folder, facts, backend, form)
     if form.format in TRIPLE_FORMATS:
-        in_order = _marked_first(path for pred in facts for path in parts[pred])
+        _report_left_out(facts, parts, backend)
+        in_order = _marked_first(part.path for pred in facts for part in parts[pred])
         _merge_parts(in_order, folder / f"facts.{form.format}", backend)
     else:
         for pred in facts:
-            _merge_parts(parts[pred], folder / f"{names[pred]}.{form.format}", backend, header_of(pred, form))
+            _merge_parts(
+                [part.path for part in parts[pred]],
+                folder / f"{names[pred]}.{form.format}",
+                backend,
+                header_of(pred, form),
+            )
         names_table(folder, names)
     shutil.rmtree(parts_folder)
+
+
+def _report_left_out(
+    facts: Mapping[Pred, SparkTable], parts: Mapping[Pred, Sequence[Part]], backend: SparkBackend
+) -> None:
+    """Warns of facts that are not triples, or raises DataError if there are no others."""
+    from deltalog.io.triples import LeftOut, report_left_out
+
+    reasons = {pred: next((part.reason for part in parts[pred] if part.reason), "") for pred in facts}
+    found = [LeftOut(pred, sum(part.left_out for part in parts[pred]), reasons[pred]) for pred in facts]
+    written = sum(backend.size(table) for table in facts.values()) > sum(one.facts for one in found)
+    report_left_out([one for one in found if one.facts], written)
 
 
 def _marked_first(parts: Iterable[Path]) -> list[Path]:
@@ -82,9 +100,9 @@ def _marked_first(parts: Iterable[Path]) -> list[Path]:
 
 def _written(
     folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, form: OutputForm
-) -> dict[Pred, list[Path]]:
+) -> dict[Pred, list[Part]]:
     """The parts of each predicate, in order."""
-    parts: dict[Pred, list[Path]] = {pred: [] for pred in facts}
+    parts: dict[Pred, list[Part]] = {pred: [] for pred in facts}
     in_executors: dict[int, dict[Pred, SparkTable]] = {}
     for pred, table in facts.items():
         if table.closure is not None and backend.dictionary.is_small:
@@ -100,24 +118,32 @@ def _written(
     return parts
 
 
-def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictionary, form: OutputForm) -> Path:
+class Part(NamedTuple):
+    """A part file, and the facts that are not in it, because they are not triples."""
+
+    path: Path
+    left_out: int = 0
+    reason: str = ""
+
+
+def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictionary, form: OutputForm) -> Part:
     """Writes one part file."""
     path = folder / f"{uuid.uuid4().hex}.{form.format}"
     if form.format in TRIPLE_FORMATS:
-        from deltalog.io.triples import write_triples
+        from deltalog.io.triples import write_part
 
-        write_triples(path, {pred: columns}, dictionary)
-        return path
+        left_out = write_part(path, pred, columns, dictionary)
+        return Part(path) if left_out is None else Part(path, left_out.facts, left_out.reason)
     try:
         write_file(path, pred, columns, dictionary, replace(form, header=False))
     except DataError as problem:
         raise DataError(f"{pred}: {problem}") from None
-    return path
+    return Part(path)
 
 
 def _written_by_executors(
     folder: Path, tables: Mapping[Pred, SparkTable], columns: int, backend: SparkBackend, form: OutputForm
-) -> dict[Pred, list[Path]]:
+) -> dict[Pred, list[Part]]:
     """Has executors write predicates of one width, in one job."""
     preds = list(tables)
     parts = PartPlan.planned([backend.size(table) for table in tables.values()], backend)
@@ -131,10 +157,9 @@ def _written_by_executors(
             for number, rows in _by_part(batches):
                 pred = preds[parts.tags[number]]
                 dictionary, found = decoder.local(rows, names[: pred.arity])
-                path = _part(folder, pred, found, dictionary, form)
-                yield _named(int(parts.tags[number]), number, str(path))
+                yield _named(int(parts.tags[number]), number, _part(folder, pred, found, dictionary, form))
         except DeltalogError as problem:
-            yield _named(-1, 0, str(problem))
+            yield _failed(problem)
 
     written = blocks.shuffled(placed, parts.partition_count).select("part", "data").mapInArrow(each, NAMED)
     return _in_order(written.collect(), preds)
@@ -202,20 +227,20 @@ def _by_part(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Record
         yield number, rows.to_batches(max_chunksize=2**31 - 1)[0]
 
 
-def _in_order(named: Sequence[Any], preds: Sequence[Pred]) -> dict[Pred, list[Path]]:
+def _in_order(named: Sequence[Any], preds: Sequence[Pred]) -> dict[Pred, list[Part]]:
     """The parts of each predicate that executors have reported; raises the first error."""
-    errors = [row.path for row in named if row.tag < 0]
+    errors = [row.reason for row in named if row.tag < 0]
     if errors:
         raise DataError(errors[0])
-    parts: dict[Pred, list[Path]] = {pred: [] for pred in preds}
+    parts: dict[Pred, list[Part]] = {pred: [] for pred in preds}
     for row in sorted(named):
-        parts[preds[row.tag]].append(Path(row.path))
+        parts[preds[row.tag]].append(Part(Path(row.path), row.left_out, row.reason))
     return parts
 
 
 def _written_closure(
     folder: Path, pred: Pred, closure: BroadcastClosure, backend: SparkBackend, form: OutputForm
-) -> dict[Pred, list[Path]]:
+) -> dict[Pred, list[Part]]:
     """Has executors write a closure: each lists, decodes and writes its own part."""
     decoder = Decoder(*backend.dictionary.broadcast())
     shared = closure.shared
@@ -226,17 +251,21 @@ def _written_closure(
         try:
             for number in (number for batch in batches for number in batch.column(0).to_pylist()):
                 columns = [local[column] for column in pairs.chunk(number)]
-                path = _part(folder, pred, columns, dictionary, form)
-                yield _named(0, number, str(path))
+                yield _named(0, number, _part(folder, pred, columns, dictionary, form))
         except DeltalogError as problem:
-            yield _named(-1, 0, str(problem))
+            yield _failed(problem)
 
     return _in_order(closure.chunk_numbers(backend.spark).mapInArrow(each, NAMED).collect(), [pred])
 
 
-def _named(tag: int, number: int, path: str) -> pa.RecordBatch:
-    columns = [one(tag), one(number), binaries([path.encode()]).cast(pa.string())]
-    return pa.RecordBatch.from_arrays(columns, ["tag", "number", "path"])
+def _named(tag: int, number: int, part: Part) -> pa.RecordBatch:
+    texts = [binaries([text.encode()]).cast(pa.string()) for text in (str(part.path), part.reason)]
+    columns = [one(tag), one(number), texts[0], one(part.left_out), texts[1]]
+    return pa.RecordBatch.from_arrays(columns, ["tag", "number", "path", "left_out", "reason"])
+
+
+def _failed(problem: DeltalogError) -> pa.RecordBatch:
+    return _named(-1, 0, Part(Path(), reason=str(problem)))
 
 
 # PartPlan into one file.
