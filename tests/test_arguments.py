@@ -54,7 +54,7 @@ CALLS: dict[str, Callable[[KnowledgeBase, Any], Any]] = {
     "add rows": lambda kb, x: kb.add("edge", x),
     "add row": lambda kb, x: kb.add("edge", [x]),
     "add value": lambda kb, x: kb.add("edge", [(x, "b")]),
-    "add graph": lambda kb, x: kb.add("http://e.org/p", [("a", "b")], graph=x),
+    "add graph": lambda kb, x: kb.add("http://e.org/p", [(IRI("a"), "b")], graph=x),
     "remove predicate": lambda kb, x: kb.remove(x, [("a", "b")]),
     "remove rows": lambda kb, x: kb.remove("edge", x),
     "load": lambda kb, x: kb.load(x),

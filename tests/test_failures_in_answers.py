@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog import KnowledgeBase
+from deltalog import IRI, KnowledgeBase
 from deltalog.cli.main import main
 
 sys.path.insert(0, str(Path(__file__).parent / "server"))
@@ -79,8 +79,8 @@ def test_on_the_server() -> None:
 def test_a_loop_over_predicates() -> None:
     """A predicate that was given keeps its name when a class of the same name is derived."""
     kb = KnowledgeBase("[?w, ?y, ?x] :- [?x, ?y, ?w] .")
-    kb.add("http://e/r", [("http://e/a", "http://e/c")])
-    kb.add("http://e/C", [("http://e/r",)])
+    kb.add("http://e/r", [(IRI("http://e/a"), IRI("http://e/c"))])
+    kb.add("http://e/C", [(IRI("http://e/r"),)])
     names = kb.predicates
     assert [len(kb.facts(name)) > 0 for name in names] == [True, True]
     assert set(names) <= set(kb.predicates)

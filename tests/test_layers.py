@@ -17,7 +17,15 @@ PACKAGE = ROOT / "src" / "deltalog"
 # From the bottom up. A module imports from its own layer and from the ones above it in this list; where a line has
 # several names, they do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("model.errors", "model.datetimes", "model.arrays", "model.tuning", "concurrency", "kernels"),
+    (
+        "model.errors",
+        "model.datetimes",
+        "model.iri_references",
+        "model.arrays",
+        "model.tuning",
+        "concurrency",
+        "kernels",
+    ),
     ("model.user_warnings", "model.arguments"),
     ("model.terms", "model.limits", "model.equality_classes", "model.extras", "model.watching", "io.entities"),
     ("model.table_options",),

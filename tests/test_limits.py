@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import as_sets
 
-from deltalog import KnowledgeBase, LimitReached
+from deltalog import IRI, KnowledgeBase, LimitReached
 from deltalog.backends.local.column_expressions import UNCHECKED_ROWS
 from deltalog.model.limits import MEMORY_INTERVAL_SECONDS, FactCount, Limits
 from deltalog.model.tuning import Tuning
@@ -203,9 +203,9 @@ def test_a_triple_counts_once(engine: str) -> None:
     kb = KnowledgeBase(program, engine=engine, max_facts=total)
     assert kb.materialise().facts_total == total
     with pytest.raises(LimitReached):
-        kb.update(add={"http://e/p": [("c", "d")]})
+        kb.update(add={"http://e/p": [(IRI("http://e/c"), "d")]})
     kb.limits.max_facts = total + 2
-    kb.update(add={"http://e/p": [("c", "d")]})
+    kb.update(add={"http://e/p": [(IRI("http://e/c"), "d")]})
     assert kb.report.facts_total == total + 2
 
 

@@ -159,18 +159,18 @@ def test_triples_whose_predicate_is_no_absolute_iri_are_no_facts_of_a_predicate(
 
 def test_iris_that_end_in_a_number_are_names() -> None:
     kb = KnowledgeBase("<http://e/p/2>(a, b).  <http://e/level/1>(x).  top(X, Y) :- <http://e/p/2>(X, Y).")
-    change = kb.update(add={"http://e/p/2": [("c", "d")]}, remove={"http://e/level/1": [("x",)]})
-    assert shown(change.added) == {"http://e/p/2": [("c", "d")], "top": [("c", "d")]}
+    change = kb.update(add={"http://e/p/2": [(IRI("c"), "d")]}, remove={"http://e/level/1": [("x",)]})
+    assert shown(change.added) == {"http://e/p/2": [(IRI("c"), "d")], "top": [(IRI("c"), "d")]}
     assert shown(change.removed) == {"http://e/level/1": [("x",)]}
-    kb.add("http://e/new/3", [("x", "y")])
-    assert list(kb.facts("http://e/new/3")) == [("x", "y")]
+    kb.add("http://e/new/3", [(IRI("x"), "y")])
+    assert list(kb.facts("http://e/new/3")) == [(IRI("x"), "y")]
 
 
 def test_no_name_is_the_name_and_arity_of_another() -> None:
     kb = KnowledgeBase("<http://e/v>(x, y). <http://e/v>(x). <http://e/v/2>(z).")
     assert kb.predicates == ["http://e/v/1", "http://e/v/2", "http://e/v/2/1"]
     assert [len(next(iter(kb.facts(name)))) for name in kb.predicates] == [1, 2, 1]
-    kb.update(remove={"http://e/v/2": [("x", "y")]}, add={"http://e/v/2/1": [("w",)]})
+    kb.update(remove={"http://e/v/2": [("x", "y")]}, add={"http://e/v/2/1": [(IRI("w"),)]})
     assert kb.count("http://e/v/2") == 0 and kb.count("http://e/v/2/1") == 2
     assert kb.report.facts_total == kb.report.facts_in == 3
 

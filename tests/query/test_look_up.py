@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from deltalog import KnowledgeBase
+from deltalog import IRI, KnowledgeBase
 from deltalog.query import goal_evaluator
 
 RULES = "q(X, Y) :- p(X, Y), X != 99.  t(X, Y) :- s(X, Y).  t(X, Z) :- t(X, Y), s(Y, Z).  r(X, Y, Z) :- g(X, Y, Z)."
@@ -40,14 +40,14 @@ def test_look_ups_find_what_a_scan_finds(seed: int) -> None:
 def test_what_is_no_look_up_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = KnowledgeBase("PREFIX : <http://e.org/>\n[?x, :k, ?y] :- [?y, :k, ?x].")
     kb.add("p", [(1, 1, 2), (1, 2, 2), (2, 2, 2)])
-    kb.add("http://e.org/k", [(1, 2)])
+    kb.add("http://e.org/k", [(IRI("http://e.org/1"), 2)])
     kb.materialise()
     found = []
     monkeypatch.setattr(goal_evaluator, "look_up", lambda *given: found.append(look_up(*given)) or found[-1])
     assert set(kb.query("p(1, ?x, ?x)")) == {(2,)} and found[-1] is None
     assert set(kb.query("p(?x, ?x, 2)")) == {(1,), (2,)} and found[-1] is None
     assert set(kb.query("p(1, _, ?x)")) == {(2,)} and found[-1] is None
-    assert len(kb.query("[1, ?p, ?x]")) == 1 and found[-1] is None
+    assert len(kb.query("[:1, ?p, ?x]")) == 1 and found[-1] is None
     assert len(kb.query("p(?x, ?y, ?z)")) == 3 and found[-1] is None
     assert set(kb.query("p(1, ?x, ?y)")) == {(1, 2), (2, 2)} and found[-1] is not None
     assert set(kb.query("p(77, ?x, ?y)")) == set() and len(found[-1].runs) == 0

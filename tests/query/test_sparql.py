@@ -310,10 +310,10 @@ def test_a_query_needs_only_some_rules() -> None:
 
 def test_a_path_from_a_constant_derives_only_what_it_needs() -> None:
     knowledge = KnowledgeBase(max_facts=6_000)  # the whole closure has 2,001,000 facts
-    knowledge.add("http://e/p", [(i, i + 1) for i in range(2_000)])
+    knowledge.add("http://e/p", [(IRI(f"http://e/{i}"), IRI(f"http://e/{i + 1}")) for i in range(2_000)])
     knowledge.materialise()
-    assert len(select("SELECT * {1990 :p+ ?y}", knowledge)) == 10
-    assert len(select("SELECT * {?x :p* 10}", knowledge)) == 11
+    assert len(select("SELECT * {:1990 :p+ ?y}", knowledge)) == 10
+    assert len(select("SELECT * {?x :p* :10}", knowledge)) == 11
 
 
 def test_predicates_with_bare_names() -> None:
@@ -395,7 +395,7 @@ def test_a_limit_stops_a_query() -> None:
     from deltalog import LimitReached
 
     knowledge = KnowledgeBase(max_facts=1_000)
-    knowledge.add("http://e/p", [(i, i + 1) for i in range(500)])
+    knowledge.add("http://e/p", [(IRI(f"http://e/{i}"), IRI(f"http://e/{i + 1}")) for i in range(500)])
     with pytest.raises(LimitReached):
         knowledge.sparql(PREFIX + "SELECT * {?x :p+ ?y}")
 

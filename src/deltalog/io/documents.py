@@ -22,15 +22,17 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from deltalog.io.files import local_path
-from deltalog.io.subjects import SubjectCheck
 from deltalog.model.arguments import told
 from deltalog.model.errors import UsageError
 from deltalog.model.table_options import DEFAULT_TABLES, TableKeywords, TableOptions, TableSettings
 from deltalog.model.tuning import Tuning
 from deltalog.syntax.file_directives import NamedFile
+
+if TYPE_CHECKING:
+    from deltalog.io.subjects import SubjectCheck
 
 MARK = b"# deltalog: blank nodes by their global names\n"
 HASH_BYTES = 8  # two of a million files have the same hash with a probability of 3e-8
@@ -112,6 +114,8 @@ class Files:
 
     def checking_subjects(self, prefixes: Mapping[str, str], tuning: Tuning) -> Files:
         """The same files, to be added: tables may have no literal as the subject of a triple."""
+        from deltalog.io.subjects import SubjectCheck
+
         check = SubjectCheck(prefixes, tuning.prefixed_text_sample)
         return replace(self, reading=replace(self.reading, subjects=check))
 

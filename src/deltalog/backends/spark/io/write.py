@@ -80,7 +80,7 @@ def _fill(folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend,
 
 
 def _report_left_out(
-    facts: Mapping[Pred, SparkTable], parts: Mapping[Pred, Sequence[Part]], backend: SparkBackend
+    facts: Mapping[Pred, SparkTable], parts: Mapping[Pred, Sequence[WrittenPart]], backend: SparkBackend
 ) -> None:
     """Warns of facts that are not triples, or raises DataError if there are no others."""
     from deltalog.io.triples import LeftOut, report_left_out
@@ -100,9 +100,9 @@ def _marked_first(parts: Iterable[Path]) -> list[Path]:
 
 def _written(
     folder: Path, facts: Mapping[Pred, SparkTable], backend: SparkBackend, form: OutputForm
-) -> dict[Pred, list[Part]]:
+) -> dict[Pred, list[WrittenPart]]:
     """The parts of each predicate, in order."""
-    parts: dict[Pred, list[Part]] = {pred: [] for pred in facts}
+    parts: dict[Pred, list[WrittenPart]] = {pred: [] for pred in facts}
     in_executors: dict[int, dict[Pred, SparkTable]] = {}
     for pred, table in facts.items():
         if table.closure is not None and backend.dictionary.is_small:
@@ -118,7 +118,7 @@ def _written(
     return parts
 
 
-class Part(NamedTuple):
+class WrittenPart(NamedTuple):
     """A part file, and the facts that are not in it, because they are not triples."""
 
     path: Path
@@ -126,24 +126,24 @@ class Part(NamedTuple):
     reason: str = ""
 
 
-def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictionary, form: OutputForm) -> Part:
+def _part(folder: Path, pred: Pred, columns: Sequence[Any], dictionary: Dictionary, form: OutputForm) -> WrittenPart:
     """Writes one part file."""
     path = folder / f"{uuid.uuid4().hex}.{form.format}"
     if form.format in TRIPLE_FORMATS:
         from deltalog.io.triples import write_part
 
         left_out = write_part(path, pred, columns, dictionary)
-        return Part(path) if left_out is None else Part(path, left_out.facts, left_out.reason)
+        return WrittenPart(path) if left_out is None else WrittenPart(path, left_out.facts, left_out.reason)
     try:
         write_file(path, pred, columns, dictionary, replace(form, header=False))
     except DataError as problem:
         raise DataError(f"{pred}: {problem}") from None
-    return Part(path)
+    return WrittenPart(path)
 
 
 def _written_by_executors(
     folder: Path, tables: Mapping[Pred, SparkTable], columns: int, backend: SparkBackend, form: OutputForm
-) -> dict[Pred, list[Part]]:
+) -> dict[Pred, list[WrittenPart]]:
     """Has executors write predicates of one width, in one job."""
     preds = list(tables)
     parts = PartPlan.planned([backend.size(table) for table in tables.values()], backend)
@@ -227,20 +227,20 @@ def _by_part(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Record
         yield number, rows.to_batches(max_chunksize=2**31 - 1)[0]
 
 
-def _in_order(named: Sequence[Any], preds: Sequence[Pred]) -> dict[Pred, list[Part]]:
+def _in_order(named: Sequence[Any], preds: Sequence[Pred]) -> dict[Pred, list[WrittenPart]]:
     """The parts of each predicate that executors have reported; raises the first error."""
     errors = [row.reason for row in named if row.tag < 0]
     if errors:
         raise DataError(errors[0])
-    parts: dict[Pred, list[Part]] = {pred: [] for pred in preds}
+    parts: dict[Pred, list[WrittenPart]] = {pred: [] for pred in preds}
     for row in sorted(named):
-        parts[preds[row.tag]].append(Part(Path(row.path), row.left_out, row.reason))
+        parts[preds[row.tag]].append(WrittenPart(Path(row.path), row.left_out, row.reason))
     return parts
 
 
 def _written_closure(
     folder: Path, pred: Pred, closure: BroadcastClosure, backend: SparkBackend, form: OutputForm
-) -> dict[Pred, list[Part]]:
+) -> dict[Pred, list[WrittenPart]]:
     """Has executors write a closure: each lists, decodes and writes its own part."""
     decoder = Decoder(*backend.dictionary.broadcast())
     shared = closure.shared
@@ -258,14 +258,14 @@ def _written_closure(
     return _in_order(closure.chunk_numbers(backend.spark).mapInArrow(each, NAMED).collect(), [pred])
 
 
-def _named(tag: int, number: int, part: Part) -> pa.RecordBatch:
+def _named(tag: int, number: int, part: WrittenPart) -> pa.RecordBatch:
     texts = [binaries([text.encode()]).cast(pa.string()) for text in (str(part.path), part.reason)]
     columns = [one(tag), one(number), texts[0], one(part.left_out), texts[1]]
     return pa.RecordBatch.from_arrays(columns, ["tag", "number", "path", "left_out", "reason"])
 
 
 def _failed(problem: DeltalogError) -> pa.RecordBatch:
-    return _named(-1, 0, Part(Path(), reason=str(problem)))
+    return _named(-1, 0, WrittenPart(Path(), reason=str(problem)))
 
 
 # PartPlan into one file.
