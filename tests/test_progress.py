@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.engine.report import Round
+from deltalog.engine.report import Round, RoundSeries
 from deltalog.model.text_table import cut, places, text_table
 from deltalog.model.watching import FileRead, Watcher, watching
 from deltalog.progress_bar import Status, described
@@ -29,7 +29,7 @@ class Heard(Watcher):
     def __init__(self) -> None:
         self.phases: list[str] = []
         self.files: list[FileRead] = []
-        self.rounds: list[Round] = []
+        self.heard: list[Round] = []
 
     def phase(self, name: str) -> None:
         self.phases.append(name)
@@ -37,8 +37,8 @@ class Heard(Watcher):
     def read(self, file: FileRead) -> None:
         self.files.append(file)
 
-    def round(self, round_: Round) -> None:
-        self.rounds.append(round_)
+    def rounds(self, series: RoundSeries) -> None:
+        self.heard += series
 
 
 def test_calls_are_heard(tmp_path: Path) -> None:
@@ -50,9 +50,9 @@ def test_calls_are_heard(tmp_path: Path) -> None:
         kb.write(tmp_path / "out")
     assert heard.phases == ["load", "plan", "write"]
     assert [(file.path.name, file.bytes, file.facts) for file in heard.files] == [("edge.csv", 8, 2)]
-    assert [round_.new for round_ in heard.rounds] == [1]
+    assert [round_.new for round_ in heard.heard] == [1]
     kb.update(add={"edge": [("c", "d")]})  # nobody listens
-    assert len(heard.rounds) == 1
+    assert len(heard.heard) == 1
 
 
 @pytest.mark.parametrize("schemes", ["auto", "standard"])

@@ -35,7 +35,7 @@ def frozen(kb: KnowledgeBase, before: KnowledgeBase | None = None) -> KnowledgeB
         "_lock": CallLock(),
         "_backend": backend,
         "_state": _beside(kb._completed(), backend),
-        "_report": replace(kb._report, seconds=dict(kb._report.seconds), rounds=list(kb._report.rounds)),
+        "_report": replace(kb._report, seconds=dict(kb._report.seconds), recent=kb._report.recent.copy()),
         "_store": None,
         "_frozen": True,
         "examples": [],

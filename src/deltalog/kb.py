@@ -35,7 +35,7 @@ from deltalog.concurrency.interrupts import shielded
 from deltalog.concurrency.locks import CallLock, exclusive
 from deltalog.engine.failed_expressions import failed_expressions
 from deltalog.engine.graph_relations import DEFAULT_GRAPHS, GRAPHS, without_graphs
-from deltalog.engine.report import Report, Round
+from deltalog.engine.report import Report, Round, RoundSeries
 from deltalog.equality.settings import EQUALITY_SETTINGS
 from deltalog.explain.methods import ExplainMethods
 from deltalog.explain.source_files import SourceFiles
@@ -183,7 +183,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         self._default_graph, self._equality = default_graph, equality
         self._report = Report(engine=engine)
         self.limits = Limits(timeout, max_facts, None if memory is None else memory_bytes(memory))
-        self._observe = observe or (lambda _: None)
+        self._observe = observe
         from deltalog.backends.create import create_backend
         from deltalog.engine.encode_facts import encode_facts_of
 
@@ -421,9 +421,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         trees = Trees("standard" if naive else self._cyclic, tuning=self._backend.tuning)
         observe = self._observe
 
-        def observed(round_: Round) -> None:
-            watcher().round(round_)
-            observe(round_)
+        def observed(series: RoundSeries) -> None:
+            watcher().rounds(series)
+            if observe is not None:
+                for round_ in series:
+                    observe(round_)
 
         return Evaluator(self._backend, naive, self._maintenance, observed, trees)
 

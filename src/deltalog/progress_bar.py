@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Protocol
 
-from deltalog.engine.report import Round
+from deltalog.engine.report import Round, RoundSeries
 from deltalog.model.watching import FileRead, Watcher, watching
 
 MOMENT = 0.4  # seconds that pass before a bar appears
@@ -63,9 +63,12 @@ class Status(Watcher):
         self.part = f"hyper-node {hyper_node + 1} of {hyper_nodes}"
 
     def round(self, round_: Round) -> None:
-        self.evaluating(round_.hyper_node, round_.hyper_nodes)
-        self.part += f", round {round_.number:,}"
-        self.facts = max(self.facts, round_.total)
+        self.rounds(RoundSeries.of(round_))
+
+    def rounds(self, series: RoundSeries) -> None:
+        self.evaluating(series.hyper_node, series.hyper_nodes)
+        self.part += f", round {series.last:,}"
+        self.facts = max(self.facts, series.total)
 
     @property
     def share(self) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from deltalog.cli.options import counted
-from deltalog.engine.report import Round
+from deltalog.engine.report import RoundSeries
 from deltalog.model.watching import FileRead
 from deltalog.progress_bar import ProgressBar, Status, TerminalBar, is_terminal
 
@@ -54,17 +54,17 @@ class Progress(Status):
         size = f"{counted(file.facts, 'fact')}, {counted(file.bytes, 'byte')}"
         self.detail(f"read {file.path}: {size} in {file.seconds:.2f} s")
 
-    def round(self, round_: Round) -> None:
-        """Shows a round now and then: hyper-node, round, new facts, facts per second, facts in total."""
-        super().round(round_)
+    def rounds(self, series: RoundSeries) -> None:
+        """Shows rounds now and then: hyper-node, round, new facts, facts per second, facts in total."""
+        super().rounds(series)
         now = time.monotonic()
         if self._bar is not None or not self._lines or now - self._last < SECONDS_BETWEEN_LINES:
             return
         self._last = now
-        rate = round_.new / round_.seconds if round_.seconds else 0.0
+        rate = series.found / series.seconds if series.seconds else 0.0
         self._print(
-            f"hyper-node {round_.hyper_node + 1}/{round_.hyper_nodes}, round {round_.number}: "
-            f"{round_.new:,} new facts ({rate:,.0f}/s), {self.facts:,} total"
+            f"hyper-node {series.hyper_node + 1}/{series.hyper_nodes}, round {series.last}: "
+            f"{series.new[-1]:,} new facts ({rate:,.0f}/s), {self.facts:,} total"
         )
 
     def _print(self, text: str) -> None:

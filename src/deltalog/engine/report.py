@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from deltalog.engine.failed_expressions import FailedExpression
 from deltalog.syntax.ast import Pred
@@ -24,6 +26,56 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundSeries:
+    """Consecutive rounds of one hyper-node. They become `Round`s only when they are read: a counter has millions.
+
+    `new` and `rules` have a number for each round, `seconds` is what all of them took, `before` are the facts before
+    the first.
+    """
+
+    hyper_node: int
+    hyper_nodes: int
+    first: int  # the number of the first round
+    before: int
+    seconds: float
+    heads: frozenset[Pred]
+    new: Sequence[int]
+    rules: Sequence[int]
+
+    @staticmethod
+    def of(one: Round) -> RoundSeries:
+        before = one.total - one.new
+        return RoundSeries(
+            one.hyper_node, one.hyper_nodes, one.number, before, one.seconds, one.heads, (one.new,), (one.rules,)
+        )
+
+    def __len__(self) -> int:
+        return len(self.new)
+
+    def __iter__(self) -> Iterator[Round]:
+        totals = accumulate(self.new, initial=self.before)
+        next(totals)
+        seconds = self.seconds / max(1, len(self))
+        for i, (new, rules, total) in enumerate(zip(self.new, self.rules, totals, strict=True)):
+            yield Round(self.hyper_node, self.hyper_nodes, self.first + i, new, total, seconds, rules, self.heads)
+
+    @property
+    def last(self) -> int:
+        """The number of the last round."""
+        return self.first + len(self) - 1
+
+    @property
+    def found(self) -> int:
+        """The new facts of all rounds."""
+        return sum(self.new)
+
+    @property
+    def total(self) -> int:
+        """The facts after the last round."""
+        return self.before + self.found
+
+
+@dataclass(frozen=True, slots=True)
 class CyclicRule:
     """How a rule with a cyclic body was evaluated, and why so."""
 
@@ -41,13 +93,13 @@ class NodeWork:
     new: int = 0
     seconds: float = 0.0
 
-    def add(self, round_: Round) -> None:
-        self.rounds += 1
-        self.new += round_.new
-        self.seconds += round_.seconds
+    def add(self, series: RoundSeries) -> None:
+        self.rounds += len(series)
+        self.new += series.found
+        self.seconds += series.seconds
 
 
-ROUNDS_KEPT = 1 << 14  # records: a few megabytes; a counter may have millions of rounds
+ROUNDS_KEPT = 1 << 14  # rounds: a few megabytes; a counter may have millions of them
 
 
 @dataclass(slots=True, repr=False)
@@ -63,7 +115,7 @@ class Report:
     facts_dominated: int = 0  # given facts that subsumption leaves out
     facts_total: int = 0
     per_predicate: dict[str, int] = field(default_factory=dict)
-    rounds: list[Round] = field(default_factory=list)  # the last ones, at least `ROUNDS_KEPT` if there were so many
+    recent: deque[RoundSeries] = field(default_factory=deque)  # at least `ROUNDS_KEPT` rounds if there were so many
     round_count: int = 0
     work: dict[frozenset[Pred], NodeWork] = field(default_factory=dict)  # of each hyper-node, by its predicates
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("load", "plan", "evaluate", "write"), 0.0))
@@ -75,16 +127,28 @@ class Report:
     peak_memory_bytes: int = 0
     complete: bool = True
     why_incomplete: str | None = None
+    _kept: int = 0  # rounds in `recent`
 
-    def add_round(self, round_: Round) -> None:
-        self.round_count += 1
-        work = self.work.get(round_.heads)
+    @property
+    def rounds(self) -> list[Round]:
+        """The last rounds, at least `ROUNDS_KEPT` if there were so many."""
+        return [round_ for series in self.recent for round_ in series]
+
+    def add_rounds(self, series: RoundSeries) -> None:
+        self.round_count += len(series)
+        work = self.work.get(series.heads)
         if work is None:
-            work = self.work[round_.heads] = NodeWork()
-        work.add(round_)
-        self.rounds.append(round_)
-        if len(self.rounds) > 2 * ROUNDS_KEPT:
-            del self.rounds[:ROUNDS_KEPT]
+            work = self.work[series.heads] = NodeWork()
+        work.add(series)
+        self.recent.append(series)
+        self._kept += len(series)
+        while self._kept - len(self.recent[0]) >= ROUNDS_KEPT:
+            self._kept -= len(self.recent.popleft())
+
+    def forget_rounds(self) -> None:
+        """Starts over: what was done so far is given up."""
+        self.recent.clear()
+        self.round_count = self._kept = 0
 
     @property
     def facts_derived(self) -> int:
@@ -109,4 +173,4 @@ class Report:
         return html_table(("predicate", "facts"), rows, len(counts), self._summary)
 
 
-Observer = Callable[[Round], None]
+Observer = Callable[[RoundSeries], None]

@@ -25,7 +25,7 @@ from deltalog.engine.fact_count import VisibleFactCounter
 from deltalog.engine.hypertree import Trees
 from deltalog.engine.replan_joins import Skewed, with_replanning
 from deltalog.engine.replan_trees import ChoiceChanged, Revision
-from deltalog.engine.report import Observer, Round
+from deltalog.engine.report import Observer, RoundSeries
 from deltalog.engine.schedule import evaluation_order
 from deltalog.engine.small_rounds import SmallRoundEvaluation
 from deltalog.model.errors import LimitReached
@@ -280,13 +280,15 @@ class SemiNaive(Generic[T]):
                 self.relations.parts.pop((pred, Part.DELTA), None)
 
     def _observe(self, turn: int, new: Mapping[Pred, T], started: float, rules: int) -> None:
-        self.observe_round(turn, self.visible.count(new.items()), time.perf_counter() - started, rules)
-
-    def observe_round(self, turn: int, found: int, seconds: float, rules: int) -> None:
         """Reports a round; the facts that it found are not counted yet."""
-        total, nodes = self.facts.total + found, self.program.hyper_nodes
+        found = self.visible.count(new.items())
+        self.observe_rounds(turn, self.facts.total, time.perf_counter() - started, (found,), (rules,))
+
+    def observe_rounds(self, first: int, before: int, seconds: float, new: Sequence[int], rules: Sequence[int]) -> None:
+        """Reports rounds from the first on, with the facts before it: how many facts each found, by how many rules."""
+        nodes = self.program.hyper_nodes
         heads = nodes[self.number].heads if self.number < len(nodes) else frozenset[Pred]()
-        self.observe(Round(self.number, len(nodes), turn, found, total, seconds, rules, heads))
+        self.observe(RoundSeries(self.number, len(nodes), first, before, seconds, heads, new, rules))
 
     def derive(
         self, due: Iterable[PlannedVariant], wanted: Callable[[Pred, tuple[Plan, ...]], Plan] = new_facts

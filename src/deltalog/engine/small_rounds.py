@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from deltalog.backends.capabilities import required
-from deltalog.backends.capabilities.small_rounds import Rounds, RoundsEnd, SmallRules
+from deltalog.backends.capabilities.small_rounds import RoundRecords, Rounds, RoundsEnd, SmallRules
 from deltalog.plan import ir
 from deltalog.syntax.ast import Pred
 
@@ -139,15 +139,26 @@ class SmallRoundEvaluation(Generic[T]):
                 self._backend.limits.check()
                 started = time.perf_counter()
                 end, records = rounds.advance()
-                seconds = (time.perf_counter() - started) / max(1, len(records))
-                for record in records:
-                    self._evaluation.facts.add(found)  # of the round before, or the first
-                    done, found = done + 1, record.new
-                    self._evaluation.observe_round(turn + done, found, seconds, record.rules)
+                seconds = time.perf_counter() - started
+                fitting = self._note(turn + done + 1, found, records, seconds)
+                done, found = done + fitting, records.new[fitting - 1] if fitting else found
+                if fitting < len(records.new):
+                    self._evaluation.facts.add(found)  # which is beyond the limit
         finally:  # at a limit, too: what there is is right
             known, new = rounds.found(done)
             self._take(known)
         return new, turn + done, end, done
+
+    def _note(self, first: int, found: int, records: RoundRecords, seconds: float) -> int:
+        """Counts and reports rounds from a first one on, and how many of them the limit of facts allows. The facts of
+        a round count when the next one has been evaluated; `found` are those of the round before the first."""
+        facts, counts = self._evaluation.facts, [found, *records.new[:-1]] if records.new else []
+        before, fitting = facts.total + found, facts.fitting(counts)
+        facts.add(sum(counts[:fitting]))
+        if fitting:
+            shown = records.new[:fitting], records.rules[:fitting]
+            self._evaluation.observe_rounds(first, before, seconds, *shown)
+        return fitting
 
     def _take(self, found: Mapping[Pred, T]) -> None:
         """ALL := ALL + found"""

@@ -93,7 +93,7 @@ class EqualitySetting:
             except (LiteralsLinked, LimitReached) as stopped:
                 if isinstance(stopped, LimitReached) and not partial:
                     raise
-                report.rounds, report.round_count = [], 0
+                report.forget_rounds()
         return materialise_first(lambda: program, explicit, evaluator, report, partial)
 
     def apply_change(

@@ -23,10 +23,14 @@ OP_FIELDS = 3
 NUMBER, WHOLE, REAL, ID, ADD, SUBTRACT, MULTIPLY, DIVIDE, MODULO, ABSOLUTE = range(10)
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, UNEQUAL, AND, OR, NOT = range(10, 19)
 SAME, EQUAL_IDS, UNEQUAL_IDS, SAME_NUMBER = range(19, 23)
+# Of integers only. SIGNED and UNSIGNED keep the lowest 32 bits; LOW_PRODUCT and SHIFT_LEFT are right in these.
+SIGNED, UNSIGNED, QUOTIENT, REMAINDER, LOW_PRODUCT, BIT_AND, BIT_OR, BIT_XOR = range(23, 31)
+SHIFT_LEFT, SHIFT_RIGHT, MINIMUM, MAXIMUM = range(31, 35)
 # Kinds of values: those of `terms.Kind`, as far as they have numbers, and those of the stack.
 INTEGER, BIG_INTEGER, DOUBLE, OTHER_NUMBER = 4, 5, 6, 7
 TRUTH, AN_ID = 32, 33
 EXACT = 2.0**53  # integers below are exact as doubles; the next one after it is rounded to it
+LOW, HIGHEST_LOW = 0xFFFFFFFF, 1 << 31  # the lowest 32 bits, and the highest of them
 INT64 = 2.0**63 - 2.0**13  # results below surely fit: factors and product are rounded, by one part in 2**53 each
 
 
@@ -120,6 +124,58 @@ def _calculate(stack: Any, at: Any, op: Any) -> Any:
 
 
 @inner
+def _wrap(stack: Any, at: Any, op: Any) -> Any:
+    if _kind(stack, at) != INTEGER:
+        return False
+    word = _word(stack, at)
+    return _push(stack, at, INTEGER, word & LOW if op == UNSIGNED else ((word + HIGHEST_LOW) & LOW) - HIGHEST_LOW)
+
+
+@inner
+def _cut_off(stack: Any, at: Any, op: Any) -> Any:
+    """Quotient and remainder, cut off at the point: the remainder has the sign of the dividend."""
+    a, b = _word(stack, at), _word(stack, at + 1)
+    if b == 0 or abs(np.float64(a)) > INT64:
+        return False
+    remainder = 0 if b == -1 else a % b
+    if remainder != 0 and (a < 0) != (b < 0):
+        remainder -= b
+    return _push(stack, at, INTEGER, remainder if op == REMAINDER else (a - remainder) // b)
+
+
+@inner
+def _bits(op: Any, a: Any, b: Any) -> Any:
+    if op == BIT_AND:
+        return a & b
+    if op == BIT_OR:
+        return a | b
+    return a ^ b
+
+
+@inner
+def _shifted(op: Any, a: Any, b: Any) -> Any:
+    if op == SHIFT_LEFT:
+        return ((a & LOW) << (b & 31)) & LOW
+    return a >> (b & 31)
+
+
+@inner
+def _of_integers(stack: Any, at: Any, op: Any) -> Any:
+    if not _are_whole(stack, at):
+        return False
+    if op <= REMAINDER:
+        return _cut_off(stack, at, op)
+    a, b = _word(stack, at), _word(stack, at + 1)
+    if op == LOW_PRODUCT:
+        return _push(stack, at, INTEGER, (a * b) & LOW)
+    if op <= BIT_XOR:
+        return _push(stack, at, INTEGER, _bits(op, a, b))
+    if op <= SHIFT_RIGHT:
+        return _push(stack, at, INTEGER, _shifted(op, a, b))
+    return _push(stack, at, INTEGER, min(a, b) if op == MINIMUM else max(a, b))
+
+
+@inner
 def _ordered(op: Any, a: Any, b: Any) -> Any:
     if op == LESS or op == LESS_EQUAL:
         return a < b or (op == LESS_EQUAL and a == b)
@@ -187,6 +243,8 @@ def _term(stack: Any, at: Any, op: Any, id: Any, word: Any, room: Any) -> Any:
         return _same_number(stack, at, id, room)
     if op == NOT:
         return _kind(stack, at) == TRUTH and _push(stack, at, TRUTH, 1 - _word(stack, at))
+    if op == SIGNED or op == UNSIGNED:
+        return _wrap(stack, at, op)
     if not _is_number(stack, at) or abs(_real(stack, at)) > INT64:
         return False
     if _kind(stack, at) == DOUBLE:
@@ -205,6 +263,8 @@ def _combined(stack: Any, at: Any, op: Any, room: Any) -> Any:
         return _compare(stack, at, op)
     if op <= OR:
         return _connect(stack, at, op)
+    if op >= QUOTIENT:
+        return _of_integers(stack, at, op)
     return _compare_ids(stack, at, op, room)
 
 
@@ -214,7 +274,7 @@ def computed(stack: Any, ops: Any, first: Any, last: Any, registers: Any, room: 
     top = 0
     for i in range(first, last):
         op, done = get(ops, OP_FIELDS * i + OP), False
-        if op <= ID or op == ABSOLUTE or op == NOT or op == SAME_NUMBER:
+        if op <= ID or op == ABSOLUTE or op == NOT or (SAME_NUMBER <= op and op <= UNSIGNED):
             top += op <= ID
             id = get(registers, get(ops, OP_FIELDS * i + REGISTER))
             done = _term(stack, top - 1, op, id, get(ops, OP_FIELDS * i + WORD), room)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from deltalog.engine.report import Observer, Report, Round
+from deltalog.engine.report import Observer, Report, RoundSeries
 from deltalog.maintenance.materialisation import Evaluator, Materialisation, start
 from deltalog.model.errors import LimitReached
 from deltalog.model.limits import peak_memory
@@ -51,8 +51,8 @@ def observed(report: Report, evaluator: Evaluator[T]) -> Evaluator[T]:
     """An evaluator that also notes rounds in a report."""
     observe: Observer = evaluator.observe
 
-    def noted(round_: Round) -> None:
-        report.add_round(round_)
-        observe(round_)
+    def noted(series: RoundSeries) -> None:
+        report.add_rounds(series)
+        observe(series)
 
     return replace(evaluator, observe=noted)

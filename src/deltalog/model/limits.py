@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from heapq import merge
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 from numbers import Integral, Real
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar, cast, overload
@@ -315,12 +315,23 @@ class FactCount:
 
     def reach(self, total: int) -> None:
         """The same for the total number of facts."""
-        self.total, most = total, self.limits.max_facts
-        if most is None or total <= max(most, self._allowed):
-            return
-        self._allowed = self.before()
-        if total > self._allowed:
+        self.total = total
+        if not self._allows(total):
             raise self.limits.too_many_facts()
+
+    def fitting(self, numbers: Sequence[int]) -> int:
+        """How many of these numbers of facts can be added, one after the other."""
+        if self._allows(self.total + sum(numbers)):
+            return len(numbers)
+        totals = islice(accumulate(numbers, initial=self.total), 1, None)
+        return sum(1 for _ in takewhile(self._allows, totals))
+
+    def _allows(self, total: int) -> bool:
+        most = self.limits.max_facts
+        if most is None or total <= max(most, self._allowed):
+            return True
+        self._allowed = self.before()
+        return total <= self._allowed
 
 
 def limited(method: Method) -> Method:

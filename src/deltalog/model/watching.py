@@ -40,8 +40,8 @@ class Watcher:
     def evaluating(self, hyper_node: int, hyper_nodes: int) -> None:
         """One of so many hyper-nodes is evaluated; the first has the number 0."""
 
-    def round(self, round_: Any) -> None:
-        """A round has been evaluated (`deltalog.engine.report.Round`)."""
+    def rounds(self, series: Any) -> None:
+        """Rounds have been evaluated (`deltalog.engine.report.RoundSeries`)."""
 
 
 _NOBODY = Watcher()

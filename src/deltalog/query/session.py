@@ -146,7 +146,7 @@ class QuerySession(Generic[T]):
         state = now.state
         if state is None or now.is_complete or self._backend.batch_independent_plans or state.program.stored:
             return {}
-        reached = max((round_.hyper_node for round_ in now.report.rounds), default=0)
+        reached = max((series.hyper_node for series in now.report.recent), default=0)
         nodes = state.program.hyper_nodes
         unsettled = {pred for node in nodes[reached:] for pred in node.heads}
         done = {pred for node in nodes[:reached] for pred in node.heads} - unsettled

@@ -131,11 +131,10 @@ def work_of(reading: ReadingHandler) -> dict[int, JsonDocument]:
     found: dict[int, JsonDocument] = {}
     if reading.kb._completed().program.hyper_nodes != reading.versions.evaluated.hyper_nodes:
         return found
-    for each in reading.kb._report.rounds:
-        sums = found.setdefault(each.hyper_node + 1, {"new": 0, "rounds": 0, "seconds": 0.0})
-        sums["new"] += each.new
-        sums["rounds"] += 1
-        sums["seconds"] = round(sums["seconds"] + each.seconds, 6)
+    for number, node in enumerate(reading.versions.evaluated.hyper_nodes, 1):
+        work = reading.kb._report.work.get(node.heads)
+        if work is not None:
+            found[number] = {"new": work.new, "rounds": work.rounds, "seconds": round(work.seconds, 6)}
     return found
 
 

@@ -42,17 +42,17 @@ class RoundsEnd(Enum):
     TOO_MUCH = "the next round has too much work, or work that has to be done set at a time"
 
 
-class RoundRecord(NamedTuple):
-    """The number of counted facts that a round found, and the number of rules that were due in it."""
+class RoundRecords(NamedTuple):
+    """Of each of some rounds: the number of counted facts that it found, and the number of rules that were due."""
 
-    new: int
-    rules: int
+    new: list[int]
+    rules: list[int]
 
 
 class Rounds(Protocol[T]):
     """A run of semi-naive rounds."""
 
-    def advance(self) -> tuple[RoundsEnd, list[RoundRecord]]:
+    def advance(self) -> tuple[RoundsEnd, RoundRecords]:
         """Some more rounds, of bounded work in all."""
         ...
 

@@ -7,6 +7,7 @@ from math import isfinite
 
 import numpy as np
 
+from deltalog.expressions.souffle_functors import PREFIX as SOUFFLE
 from deltalog.expressions.sparql_operators import PREFIX
 from deltalog.kernels import arithmetic as kernel
 from deltalog.syntax.ast import Call, Constant, Expression, Variable
@@ -31,7 +32,28 @@ _NUMBERS = {
 # Of integers and floats these are the same in SPARQL; division is not.
 _BINARY = _NUMBERS | {PREFIX + name: op for name, op in _NUMBERS.items() if name not in ("/", "%")}
 _BINARY |= {"&&": kernel.AND, "||": kernel.OR}
+_BINARY |= {"div": kernel.QUOTIENT, "rem": kernel.REMAINDER}
 _UNARY = {"!": kernel.NOT, "abs": kernel.ABSOLUTE}
+# Soufflé's functions of two numbers; `i` and `u` before the name say how the result is wrapped around to 32 bits.
+_WRAPPED = {
+    "+": kernel.ADD,
+    "-": kernel.SUBTRACT,
+    "*": kernel.LOW_PRODUCT,
+    "/": kernel.QUOTIENT,
+    "%": kernel.REMAINDER,
+    "&": kernel.BIT_AND,
+    "|": kernel.BIT_OR,
+    "^": kernel.BIT_XOR,
+    "<<": kernel.SHIFT_LEFT,
+    ">>": kernel.SHIFT_RIGHT,
+    "min": kernel.MINIMUM,
+    "max": kernel.MAXIMUM,
+}
+_WRAPS = {f"{SOUFFLE}i": kernel.SIGNED, f"{SOUFFLE}u": kernel.UNSIGNED}
+_SOUFFLE = {prefix + name: (op, wrap) for prefix, wrap in _WRAPS.items() for name, op in _WRAPPED.items()}
+_NEGATED = {f"{prefix}neg": wrap for prefix, wrap in _WRAPS.items()}
+_UNARY |= {f"{prefix}wrap": wrap for prefix, wrap in _WRAPS.items()}
+_UNARY |= {f"{SOUFFLE}u>i": kernel.SIGNED, f"{SOUFFLE}i>u": kernel.UNSIGNED}
 _TERMS = {"=": kernel.EQUAL_IDS, "!=": kernel.UNEQUAL_IDS, "sameterm": kernel.SAME}
 DEPTH = 16  # of the stack
 
@@ -58,6 +80,11 @@ def _compiled(expression: Expression, register: Register) -> Ops | None:
             return _with([computed], (kernel.SAME_NUMBER, register(variable), 0), register)
         case Call(function, (left, right)) if function in _BINARY:
             return _with([left, right], (_BINARY[function], 0, 0), register)
+        case Call(function, (left, right)) if function in _SOUFFLE:
+            op, wrap = _SOUFFLE[function]
+            return _then(_with([left, right], (op, 0, 0), register), wrap)
+        case Call(function, (argument,)) if function in _NEGATED:
+            return _then(_with([Constant(0), argument], (kernel.SUBTRACT, 0, 0), register), _NEGATED[function])
         case Call(function, (argument,)) if function in _UNARY:
             return _with([argument], (_UNARY[function], 0, 0), register)
         case _:
@@ -72,6 +99,10 @@ def _with(arguments: list[Expression], op: tuple[int, int, int], register: Regis
             return None
         code += found
     return [*code, op]
+
+
+def _then(code: Ops | None, op: int) -> Ops | None:
+    return None if code is None else [*code, (op, 0, 0)]
 
 
 def _depth(code: Ops) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deltalog.backends.base import Tables
-from deltalog.backends.capabilities.small_rounds import RoundRecord, RoundsEnd, SmallRules
+from deltalog.backends.capabilities.small_rounds import RoundRecords, RoundsEnd, SmallRules
 from deltalog.backends.local.addresses import TableAddresses
 from deltalog.backends.local.arithmetic import DEPTH, compiled
 from deltalog.backends.local.column_expressions import ColumnExpressions
@@ -326,16 +326,17 @@ class LocalRounds:
         self._set(COUNT=n, VISIBLE=n)
         kernel.link_all(self._frame)
 
-    def advance(self) -> tuple[RoundsEnd, list[RoundRecord]]:
-        """Runs more rounds: why they end, and a record of each."""
+    def advance(self) -> tuple[RoundsEnd, RoundRecords]:
+        """Runs more rounds: why they end, and what each did."""
         self._set(MATCHES_LEFT=self._matches)
         with self._expressions.lock.held if self._code.computes else nullcontext():
             self._run(self._expressions.dictionary)
         self._matches = min(2 * self._matches, self._tuning.rounds_max_matches_per_call)
         done = self._get(kernel.ROUNDS)
-        lines = self._log[self._reported : done, kernel.NEW :].tolist()
+        log = self._log[self._reported : done]
         self._reported = done
-        return ENDS[self._get(kernel.STATUS)], [RoundRecord(*line) for line in lines]
+        records = RoundRecords(log[:, kernel.NEW].tolist(), log[:, kernel.DUE].tolist())
+        return ENDS[self._get(kernel.STATUS)], records
 
     def _run(self, dictionary: Dictionary) -> None:
         """Calls the kernel until it needs no more expressions."""
