@@ -171,6 +171,43 @@ def test_all_programs(values: tuple[object, ...]) -> None:
     check()
 
 
+SOUFFLE = ("+", "-", "*", "/", "%", "band", "bor", "bxor", "bshl", "bshr", "bshru")
+EDGES = (0, 1, 2, 3, 7, 31, 32, 33, 65535, 2**31 - 1)
+
+
+def souffle_expression(random: Random, depth: int, signed: bool) -> str:
+    """An expression over the variables x and i that wraps around at 32 bits now and then."""
+    if depth == 0:
+        return random.choice(("x", "i", "x", str(random.choice(EDGES))))
+    parts = [souffle_expression(random, depth - 1, signed) for _ in range(2)]
+    kind = random.randrange(8)
+    if kind == 0:
+        return f"{random.choice(('min', 'max'))}({parts[0]}, {parts[1]})"
+    if kind == 1:
+        return f"-({parts[0]})" if signed else f"({parts[0]})"
+    return f"({parts[0]} {random.choice(SOUFFLE)} {parts[1]})"
+
+
+@pytest.mark.parametrize("kind", ["number", "unsigned"])
+def test_integers_of_souffle(kind: str) -> None:
+    @settings(max_examples=EXAMPLES)
+    @given(RANDOM)
+    def check(random: Random) -> None:
+        rules = [souffle_expression(random, random.randint(1, 3), kind == "number") for _ in range(2)]
+        steps = "".join(f"n(i + 1, {each}) :- n(i, x), i < 9.\n" for each in rules)
+        seed = random.choice(EDGES)
+        program = f".decl n(i: {kind}, x: {kind})\n.output n\nn(0, {seed}). n(0, 3).\n{steps}"
+        found = []
+        for few, engine in [(NEVER, "naive"), (NEVER, "local"), (1, "local"), (ALWAYS, "local")]:
+            tuning = Tuning(rounds_max_new_facts=few)
+            kb = KnowledgeBase(program, language="souffle", engine=engine, tuning=tuning)
+            found.append((everything(kb), str(kb.materialise().failures)))
+        assert all(facts == found[0][0] for facts, _ in found), program
+        assert len({failures for _, failures in found[1:]}) == 1, program  # the naive engine counts none
+
+    check()
+
+
 @pytest.mark.parametrize("few", [NEVER, ALWAYS])
 def test_an_endless_rule_ends_at_a_limit(few: int) -> None:
     kb = base("n(0). n(Y) :- n(X), BIND(X + 1 AS Y).", {}, few, timeout=0.2)
