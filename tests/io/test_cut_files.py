@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from deltalog import DataError, KnowledgeBase, LimitReached
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 XML = """<?xml version="1.0"?>
 <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e.org/">
