@@ -1,4 +1,4 @@
-"""Plans of the algebra (`deltalog.evaluation.plan.ir`) that contain each other in every way, and what they mean, row by row."""
+"""Plans of the algebra (`evaluation.plan.ir`) that contain each other in every way, and what they mean, row by row."""
 
 from __future__ import annotations
 

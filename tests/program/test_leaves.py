@@ -9,7 +9,8 @@ from test_cases import CASES
 
 from deltalog.core.errors import ProgramError
 from deltalog.core.rules import Rule
-from deltalog.program import Program, analyse, changed, read_rules
+from deltalog.languages.load_program import read_rules
+from deltalog.program import Program, analyse, changed
 from deltalog.program.incremental_analysis import changed_leaves, without_leaves
 from deltalog.program.recognise import SCHEME_SETTINGS
 

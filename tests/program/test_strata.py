@@ -9,7 +9,8 @@ from test_cases import CASES
 
 from deltalog.core.errors import ProgramError
 from deltalog.languages.deltalog.parser import parse
-from deltalog.program import analyse, read_rules
+from deltalog.languages.load_program import read_rules
+from deltalog.program import analyse
 from deltalog.program.dependency import DependencyGraph
 from deltalog.program.strata import single_heads
 

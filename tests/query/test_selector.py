@@ -21,11 +21,11 @@ from deltalog.engines.local.point_lookup import TableLookup
 from deltalog.evaluation.goals import choose_method, estimate
 from deltalog.evaluation.goals.choose_method import MethodChoice
 from deltalog.evaluation.goals.estimate import Features
-from deltalog.evaluation.goals.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
 from deltalog.evaluation.goals.goal import as_goal
 from deltalog.evaluation.goals.selector import Model, load
-from deltalog.evaluation.goals.training_goals import Example, goals, multigraph, read_examples, write_examples
 from deltalog.evaluation.plan.work_counter import GivenUp
+from deltalog.knowledge_base.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
+from deltalog.knowledge_base.training_goals import Example, goals, multigraph, read_examples, write_examples
 from deltalog.languages.deltalog.parser import parse_goal
 
 EXAMPLE = "q(X, Z) :- p(X, Y), p(Z, Y). p(X, Y) :- s(Y, X). s(u, a). s(v, b)."
@@ -104,7 +104,7 @@ def test_models_agree_with_scikit_learn() -> None:
 
     found = examples()
     x, y = [e.features.vector for e in found], [e.label == "magic" for e in found]
-    from deltalog.evaluation.goals.fit_model import _classified, _lesson
+    from deltalog.knowledge_base.fit_model import _classified, _lesson
 
     lessons = [_lesson(e, e.seconds("qsqr")) for e in found]
     assert y == [lesson.magic for lesson in lessons]

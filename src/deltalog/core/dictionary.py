@@ -18,8 +18,8 @@ and 0.0 are two, an IRI never equals a string.
 
 Ids are never reused, and the views `kinds`, `integers` and `doubles` are valid until the next value is added.
 Several threads may use a dictionary: all access to its hash table and its heap, by addresses, holds its `lock`. A fork
-waits for that lock (`deltalog.core.concurrency.locks`). Callers of a kernel with `reserve` or `room` hold it, too, unless no
-other thread has the dictionary.
+waits for that lock (`deltalog.core.concurrency.locks`). Callers of a kernel with `reserve` or `room` hold it, too,
+unless no other thread has the dictionary.
 """
 
 from __future__ import annotations

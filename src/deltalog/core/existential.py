@@ -2,9 +2,9 @@
 
     parent(x, y) <- person(x), y = SKOLEM(<deltalog:new#...>, x)
 
-A rule invents y where no value is known for which its heads hold (`deltalog.evaluation.chase`). The name of a new value depends on
-the rule and on the values that the heads share with the body, so it is the same in every evaluation. What marks such a
-rule is the first argument of SKOLEM; so it can be written as text, and read again.
+A rule invents y where no value is known for which its heads hold (`deltalog.evaluation.chase`). The name of a new value
+depends on the rule and on the values that the heads share with the body, so it is the same in every evaluation. What
+marks such a rule is the first argument of SKOLEM; so it can be written as text, and read again.
 """
 
 from __future__ import annotations

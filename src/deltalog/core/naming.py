@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from deltalog.core.arguments import told
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.errors import UsageError
+from deltalog.core.prefixes import PREFIXES
 from deltalog.core.rules import Pred
-from deltalog.languages.deltalog.lexer import PREFIXES
 
 
 class Names:

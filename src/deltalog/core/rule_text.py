@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from deltalog.core.operators import CASTS, COMPARISONS
 from deltalog.core.rules import (
     TRIPLE,
     Aggregate,
@@ -27,7 +28,6 @@ from deltalog.core.rules import (
     Variable,
 )
 from deltalog.core.terms import IRI, BlankNode, Literal, Value, datatype, lexical
-from deltalog.functions.signatures import CASTS, COMPARISONS
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _BARE_CONSTANT = re.compile(r"[a-z][A-Za-z0-9_]*")

@@ -1,9 +1,9 @@
 """The protocol of a backend.
 
 The algorithms (semi-naive evaluation, maintenance, queries) are written once, against this protocol. A backend stores
-sets of rows of ids and evaluates the algebra of `deltalog.evaluation.plan.ir` over them; it knows nothing of rules, strata or
-strategies. How values become ids and back is the business of its codec (`deltalog.evaluation.codec`); what it can do
-beyond the algebra, of its capabilities (`deltalog.evaluation.capabilities`).
+sets of rows of ids and evaluates the algebra of `deltalog.evaluation.plan.ir` over them; it knows nothing of rules,
+strata or strategies. How values become ids and back is the business of its codec (`deltalog.evaluation.codec`); what it
+can do beyond the algebra, of its capabilities (`deltalog.evaluation.capabilities`).
 
 Tables are immutable handles: `merge` and `minus` return new ones, and the old stay valid. So OLD, DELTA and ALL of a
 relation are three handles.

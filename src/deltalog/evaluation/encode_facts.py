@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from deltalog.core.arguments import told
 from deltalog.core.errors import Diagnostic, UnsafeRule, UsageError
 from deltalog.core.naming import Names, full_name, predicate_name, split
+from deltalog.core.prefixes import PREFIXES
 from deltalog.core.rules import Constant, Pred, Rule
 from deltalog.core.terms import Value
 from deltalog.evaluation.backend import Backend
@@ -15,7 +16,6 @@ from deltalog.evaluation.codec import encode_rows
 from deltalog.evaluation.distribute_triples import WILDCARDS, distributed
 from deltalog.formats.frames import is_series, listed
 from deltalog.formats.subjects import SubjectCheck
-from deltalog.languages.deltalog.lexer import PREFIXES
 from deltalog.program.safety import unsafe
 
 T = TypeVar("T")

@@ -1,10 +1,10 @@
 """The evaluation of a stage (`deltalog.program.stages`): tuple by tuple, in the order that Soufflé documents.
 
 Rules are taken in the order of the text, atoms of a body as nested loops in the order of writing
-(`deltalog.evaluation.ordered_body`), and the facts of a relation in their order (`deltalog.evaluation.ordered_rows`): numbers
-by value, everything else by when it was first seen. A fact whose key is taken is not derived (choice-domain). After
-each round, facts go that others dominate (subsumption). Recursion is semi-naive: in each round, one atom of a body has
-the new facts of the round before.
+(`deltalog.evaluation.ordered_body`), and the facts of a relation in their order (`deltalog.evaluation.ordered_rows`):
+numbers by value, everything else by when it was first seen. A fact whose key is taken is not derived (choice-domain).
+After each round, facts go that others dominate (subsumption). Recursion is semi-naive: in each round, one atom of a
+body has the new facts of the round before.
 
 A body never reads the relation that its rule derives into: a round reads what was there before it, and rules that are
 not recursive read other relations. So facts are inserted as they are found.

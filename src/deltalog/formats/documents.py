@@ -29,7 +29,7 @@ from deltalog.core.errors import UsageError
 from deltalog.core.table_options import DEFAULT_TABLES, TableKeywords, TableOptions, TableSettings
 from deltalog.core.tuning import Tuning
 from deltalog.formats.files import local_path
-from deltalog.languages.deltalog.file_directives import NamedFile
+from deltalog.formats.named_file import NamedFile
 
 if TYPE_CHECKING:
     from deltalog.formats.subjects import SubjectCheck

@@ -2,9 +2,9 @@
 
 A column of one kind of value gets Arrow's type for it: int64, double, decimal128, bool, string, date32, timestamp. IRIs
 and blank nodes are strings, too, and the field's metadata has their kind: `deltalog:kind` is `iri` or `blank`. Any
-other column, and one of mixed kinds, has strings with the syntax of CSV cells (`deltalog.formats.csv_cells`), and its kind
-is `cell`. So converting a table back gives the same values. pandas keeps the kinds in `attrs`; polars has no metadata,
-so IRIs become strings there.
+other column, and one of mixed kinds, has strings with the syntax of CSV cells (`deltalog.formats.csv_cells`), and its
+kind is `cell`. So converting a table back gives the same values. pandas keeps the kinds in `attrs`; polars has no
+metadata, so IRIs become strings there.
 
 Data with Arrow's stream protocol is converted column by column, without a Python object for each value: pyarrow,
 pandas, polars, DuckDB and others. Spark's DataFrames are converted by `toArrow`. Everything else is rows of values.

@@ -5,9 +5,9 @@
 
 All lines of a file have the same form and the same columns. Numbers without a fraction and an exponent are integers, of
 any size; others are floats. Strings and booleans are themselves. What JSON has no type for is an object, as in
-`deltalog.formats.json_values`: `{"iri": "http://example.org/a"}`, `{"text": "1.50", "datatype": "..."}`. Everything else is
-an error with its line: a null or a missing key (a fact has a value for each argument), other objects and arrays inside
-of a line, a key that occurs twice, NaN. Empty lines are skipped.
+`deltalog.formats.json_values`: `{"iri": "http://example.org/a"}`, `{"text": "1.50", "datatype": "..."}`. Everything
+else is an error with its line: a null or a missing key (a fact has a value for each argument), other objects and arrays
+inside of a line, a key that occurs twice, NaN. Empty lines are skipped.
 
 Facts are written as arrays.
 """

@@ -1,8 +1,8 @@
 """Turtle, TriG, RDF/XML and JSON-LD, parsed by pyoxigraph.
 
 Its terms are Python objects, so this is slower than N-Triples by a factor of ten or more; convert large files.
-Entities of RDF/XML are expanded or refused by `deltalog.formats.entities`. Nothing is fetched: JSON-LD whose context is in
-another document is refused.
+Entities of RDF/XML are expanded or refused by `deltalog.formats.entities`. Nothing is fetched: JSON-LD whose context is
+in another document is refused.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """From files and folders to facts.
 
-A file's extension determines its format (see `deltalog.formats.files`). RDF files contain their predicates; the predicate of
-a table (CSV, TSV, `.facts`, Parquet, JSON lines) is that of its place (see `deltalog.formats.table_files`): the file's name,
-or the name of a folder that Spark wrote. A folder is read with all folders in it, in the order of names; hidden files
-and files with other extensions are skipped (`deltalog.formats.table_survey` warns of the latter). A file that is named
-directly must have a known extension.
+A file's extension determines its format (see `deltalog.formats.files`). RDF files contain their predicates; the
+predicate of a table (CSV, TSV, `.facts`, Parquet, JSON lines) is that of its place (see
+`deltalog.formats.table_files`): the file's name, or the name of a folder that Spark wrote. A folder is read with all
+folders in it, in the order of names; hidden files and files with other extensions are skipped
+(`deltalog.formats.table_survey` warns of the latter). A file that is named directly must have a known extension.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The predicate of a table's file, by its place.
 
-A file has the predicate of its name without endings, unless a `predicates.tsv` beside it, as `deltalog.formats.write` makes
-one, gives that name another.
+A file has the predicate of its name without endings, unless a `predicates.tsv` beside it, as `deltalog.formats.write`
+makes one, gives that name another.
 
 A folder that Spark wrote is one table: it has files `part-0...`, or a file `_SUCCESS`. Its predicate is the folder's
 name, unless a `predicates.tsv` beside it gives that name another, and folders `k=v` in it are partitions, whose values

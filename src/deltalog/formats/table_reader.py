@@ -1,8 +1,9 @@
 """Tables with options (`TableOptions`): CSV, TSV and Parquet files to columns of ids.
 
-Columns of the type `auto` have cells as `deltalog.formats.csv_cells` says; the kernel of `deltalog.formats.tables` reads them.
-Columns of other types are texts, which Arrow's CSV reader finds and `deltalog.formats.typed_cells` converts; so a file with
-both is read twice. With other quotes than `"`, Arrow reads all columns, and a quoted cell is like any other.
+Columns of the type `auto` have cells as `deltalog.formats.csv_cells` says; the kernel of `deltalog.formats.tables`
+reads them. Columns of other types are texts, which Arrow's CSV reader finds and `deltalog.formats.typed_cells`
+converts; so a file with both is read twice. With other quotes than `"`, Arrow reads all columns, and a quoted cell is
+like any other.
 
 A file is read into a dictionary of its own, which is merged into the caller's at the end: an error has no effect. An
 error names the line, which is looked for only then, by Python's slow reader.

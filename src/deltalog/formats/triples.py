@@ -3,8 +3,8 @@
 Every value has a term: Python's own are literals of the XML Schema datatype that `deltalog.core.terms` names. Only an
 IRI or a blank node can be a subject. A name that no N-Triples reader would take (an IRI with a space, say) is an error.
 
-If there are blank nodes, the file begins with the comment `deltalog.formats.documents.MARK`, and is read back with the same
-labels.
+If there are blank nodes, the file begins with the comment `deltalog.formats.documents.MARK`, and is read back with the
+same labels.
 """
 
 from __future__ import annotations

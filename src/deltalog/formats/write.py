@@ -7,10 +7,10 @@
     ttl, trig   the same two as Turtle and TriG, with prefixes; relative IRIs are an error
     jsonl       an array of values for each fact (`deltalog.formats.jsonl`)
 
-The files can be read back with `deltalog.formats.read`. A predicate whose name is not a safe file name (such as an IRI) gets
-a safe one, and `predicates.tsv` maps the names back. The folder appears under its name only when it is complete: until
-then it is a hidden folder beside it, which is deleted if something fails. (For an existing empty folder, the hidden
-folder is inside, and its files are moved at the end.)
+The files can be read back with `deltalog.formats.read`. A predicate whose name is not a safe file name (such as an IRI)
+gets a safe one, and `predicates.tsv` maps the names back. The folder appears under its name only when it is complete:
+until then it is a hidden folder beside it, which is deleted if something fails. (For an existing empty folder, the
+hidden folder is inside, and its files are moved at the end.)
 """
 
 from __future__ import annotations

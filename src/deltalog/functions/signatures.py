@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from deltalog.core.operators import CASTS
 from deltalog.core.terms import XSD
 
 ANY_NUMBER = 10**6
-CASTS = tuple(XSD + name for name in ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime"))
 # Shorter names of casts, by the names of our values: a float is an xsd:double.
 ALIASES = {
     "int": XSD + "integer",
@@ -163,7 +163,6 @@ FOREIGN: dict[str, tuple[int, int]] = {
 }
 
 AGGREGATES = ("count", "sum", "min", "max", "avg", "med")
-COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">="))
 
 
 def is_function(name: str) -> bool:

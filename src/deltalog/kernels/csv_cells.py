@@ -1,10 +1,11 @@
 """Rows of cells (CSV, TSV) from bytes to ids, and from ids to bytes.
 
 `parse` reads whole rows into one flat array of ids, row after row; what a cell means is said in
-`deltalog.formats.csv_cells`. It works in a room of `deltalog.kernels.intern` with the tools of `deltalog.kernels.ntriples`,
-and under the same rules: the buffer ends with a newline and eight readable zeros follow; there is room for as many ids
-as there are cells, and for as much text as there are bytes. A quoted cell may contain newlines, so the end of the
-buffer may be in the middle of a row; then `parse` stops at the start of that row and says so.
+`deltalog.formats.csv_cells`. It works in a room of `deltalog.kernels.intern` with the tools of
+`deltalog.kernels.ntriples`, and under the same rules: the buffer ends with a newline and eight readable zeros follow;
+there is room for as many ids as there are cells, and for as much text as there are bytes. A quoted cell may contain
+newlines, so the end of the buffer may be in the middle of a row; then `parse` stops at the start of that row and says
+so.
 
 Cells that only Python can make a value of are kept as texts of kinds of their own: RAW_BARE (a number that is too long
 to be converted here), RAW_QUOTED (a quoted cell that starts with a quote) and RAW_PLAIN (an IRI or a blank node with

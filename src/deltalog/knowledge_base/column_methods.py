@@ -7,7 +7,7 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,12 @@ from deltalog.core.naming import full_name, split
 from deltalog.core.rules import Pred
 from deltalog.core.user_warnings import warn
 from deltalog.formats.documents import Files
-from deltalog.program.column_names import ColumnNames
+from deltalog.program.column_names import ColumnNames, NamedColumns
 
 if TYPE_CHECKING:
     from deltalog.core.table_options import TableSettings
     from deltalog.evaluation.backend import Backend
     from deltalog.program.rule_set import RuleSet
-
-NamedColumns = Mapping[Pred, tuple[str, ...]]
 
 
 class ColumnMethods:
@@ -111,13 +109,3 @@ def _together(known: NamedColumns, new: NamedColumns, declared: frozenset[Pred])
                 f"{pred.name}: the columns ({given}) keep the names ({', '.join(known[pred])}) that they have already",
             )
     return {**new, **known}
-
-
-def as_json(names: NamedColumns) -> list[list[Any]]:
-    """Names as a store has them."""
-    return [[pred.name, *columns] for pred, columns in sorted(names.items())]
-
-
-def from_json(stored: Sequence[Sequence[str]]) -> NamedColumns:
-    """Names from a store."""
-    return {Pred(name, len(columns)): tuple(columns) for name, *columns in stored}

@@ -50,26 +50,34 @@ from deltalog.evaluation.maintenance.ladders import LADDERS
 from deltalog.evaluation.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.evaluation.report import Report, Round, RoundSeries
 from deltalog.extensions.explain.source_files import SourceFiles
+from deltalog.extensions.ontology.planned import Planned, RequestedChange
 from deltalog.extensions.ontology.vocabulary import AUXILIARY
 from deltalog.formats.documents import Files
 from deltalog.formats.files import local_path
 from deltalog.formats.formats import GRAPH_FORMATS, TRIPLE_FORMATS, OutputForm
 from deltalog.formats.table_settings import settings_beside
-from deltalog.knowledge_base.column_methods import ColumnMethods, NamedColumns
+from deltalog.knowledge_base.column_methods import ColumnMethods
 from deltalog.knowledge_base.explain_methods import ExplainMethods
 from deltalog.knowledge_base.graph_methods import GraphMethods, GraphName, graph_name
 from deltalog.knowledge_base.language_methods import OtherLanguageMethods, check_addable
 from deltalog.knowledge_base.ontology_methods import (
     OntologyMethods,
     OntologyPaths,
-    Planned,
-    RequestedChange,
     ontology_files,
     warn_of_notes,
 )
 from deltalog.knowledge_base.store_methods import StoreMethods
-from deltalog.languages.load_program import Documents, IncludeDirs, Sources, as_preprocessing, as_sources
-from deltalog.program import Program, analyse, read_documents
+from deltalog.languages.load_program import (
+    Documents,
+    IncludeDirs,
+    Sources,
+    as_preprocessing,
+    as_sources,
+    read_documents,
+    read_removals,
+)
+from deltalog.program import Program, analyse
+from deltalog.program.column_names import NamedColumns
 from deltalog.program.recognise import SCHEME_SETTINGS
 from deltalog.program.rule_set import RuleSet
 from deltalog.program.stages import check_stages
@@ -541,13 +549,12 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         """A change: the rules after it, facts to add and to remove, and the statements that are added."""
         from deltalog.evaluation.encode_facts import encode_facts_of
 
-        rule_set, facts_removed = self._rule_set.removing(remove_rules)
+        names, unwanted = read_removals(remove_rules)
+        rule_set = self._rule_set.removing(names, unwanted)
         document = read_documents(add_rules, includes=False)
         check_addable(document)
         added = self._united(self._encoded(add, graph), encode_facts_of(document.rules, self._backend))
-        removed = self._united(
-            self._encoded(remove, graph, adding=False), encode_facts_of(facts_removed, self._backend)
-        )
+        removed = self._united(self._encoded(remove, graph, adding=False), encode_facts_of(unwanted, self._backend))
         return rule_set.adding(document.rules), added, removed, document
 
     def _change(

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from deltalog.evaluation.change import Change
     from deltalog.evaluation.maintenance.materialisation import Materialisation
     from deltalog.evaluation.named_graphs import TripleTables
+    from deltalog.extensions.ontology.planned import Planned
     from deltalog.knowledge_base.facade import KnowledgeBase
-    from deltalog.knowledge_base.ontology_methods import Planned
     from deltalog.languages.sparql.graphs import Dataset
     from deltalog.languages.sparql.update_operations import UpdateOperation
 

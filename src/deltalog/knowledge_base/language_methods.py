@@ -23,7 +23,7 @@ from deltalog.core.terms import BlankNode, Value
 from deltalog.evaluation.facts import Facts
 from deltalog.formats.documents import Files
 from deltalog.formats.files import local_path
-from deltalog.languages.deltalog.file_directives import NamedFile
+from deltalog.formats.named_file import NamedFile
 from deltalog.languages.stored_rules import KeptPrograms
 
 if TYPE_CHECKING:

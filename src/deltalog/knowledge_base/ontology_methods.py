@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.core.arguments import told
 from deltalog.core.concurrency.locks import CallLock, exclusive
@@ -18,6 +18,7 @@ from deltalog.core.errors import UsageError
 from deltalog.core.limits import limited, within_budget
 from deltalog.core.rules import UNNAMED, Atom, Constant, Pred, Rule
 from deltalog.core.user_warnings import warn
+from deltalog.extensions.ontology.planned import Planned, RequestedChange
 from deltalog.extensions.ontology.profile_names import check_profile
 from deltalog.formats.documents import Reading
 from deltalog.formats.files import local_path
@@ -36,24 +37,6 @@ if TYPE_CHECKING:
     from deltalog.program.rule_set import RuleSet
 
 OntologyPaths = str | PathLike[str] | Iterable[str | PathLike[str]]
-
-
-class Planned(NamedTuple):
-    """A change with what an ontology adds to it."""
-
-    rule_set: RuleSet
-    add: dict[Pred, Any]
-    remove: dict[Pred, Any]
-    ontology: Ontology | None
-    notes: tuple[str, ...] = ()  # what was asked for and does not happen
-
-
-class RequestedChange(NamedTuple):
-    """What a user asks for: facts to add and to remove as they were given, and rules to add."""
-
-    add: Mapping[Pred, Any]
-    remove: Mapping[Pred, Any]
-    rules: Collection[Rule] = ()
 
 
 def ontology_files(given: OntologyPaths) -> list[str | PathLike[str]]:

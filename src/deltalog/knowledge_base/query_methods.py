@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from deltalog.evaluation.goals.estimate import Features
     from deltalog.evaluation.goals.goal_evaluator import Answers
     from deltalog.evaluation.goals.selector import Model
-    from deltalog.evaluation.goals.training_goals import Example
     from deltalog.knowledge_base.query_session import QuerySession
+    from deltalog.knowledge_base.training_goals import Example
     from deltalog.languages.sparql.graphs import Dataset
     from deltalog.languages.sparql.solutions import Solutions
 
@@ -76,7 +76,7 @@ class QueryMethods(ReadMethods):
 
         A class is a predicate of one argument, a property one of two; predicates with bare names go as `<name>`.
         Prefixes are those of the query and the program, and rdf, rdfs, owl and xsd.
-        dataset: the graphs to ask (`deltalog.languages.sparql.graphs.Dataset`), instead of those of FROM and FROM NAMED.
+        dataset: the graphs to ask (`languages.sparql.graphs.Dataset`), instead of those of FROM and FROM NAMED.
         """
         solutions = self.solve(query, method, dataset=dataset)
         return len(solutions) > 0 if solutions.ask else solutions
@@ -128,7 +128,7 @@ class QueryMethods(ReadMethods):
     @exclusive
     def learn(self, goal: str, *, timeout: float = 10.0) -> Example:
         """Asks a goal by magic sets and by QSQ-R, and notes in `examples` which was faster, to train a selector."""
-        from deltalog.evaluation.goals.training_goals import examples
+        from deltalog.knowledge_base.training_goals import examples
 
         (example,) = examples(self, [goal], timeout)
         self.examples.append(example)
@@ -137,7 +137,7 @@ class QueryMethods(ReadMethods):
     @exclusive
     def training_goals(self, most: int = 500, seed: int = 0) -> list[str]:
         """Goals to train a selector with, made from rules and facts (Joshi et al., Algorithm 3); kinds take turns."""
-        from deltalog.evaluation.goals.training_goals import training_goals
+        from deltalog.knowledge_base.training_goals import training_goals
 
         most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
         now = self._contents_for_goal()
@@ -148,7 +148,7 @@ class QueryMethods(ReadMethods):
     @within_budget
     def test_goals(self, most: int = 250, seed: int = 0, without: Iterable[str] = ()) -> list[tuple[str, int]]:
         """Other goals, made from facts that follow in one step, two steps and so on, with that number of steps."""
-        from deltalog.evaluation.goals.training_goals import test_goals
+        from deltalog.knowledge_base.training_goals import test_goals
 
         most, seed = min(count(most, "goals"), MAX_GOALS), count(seed, "a seed")
         now = self._contents_for_goal()

@@ -20,7 +20,7 @@ from deltalog.core.limits import Limits, count, limited
 from deltalog.core.rules import Pred
 from deltalog.core.user_warnings import warn
 from deltalog.formats.files import local_path
-from deltalog.knowledge_base.column_methods import as_json
+from deltalog.program.column_names import names_as_json
 
 if TYPE_CHECKING:
     from deltalog.evaluation.backend import Backend
@@ -209,7 +209,7 @@ class StoreMethods:
             mine["ontology"] = ontology.as_json
         mine |= self._whole._kept.as_settings
         if self._whole._column_names:
-            mine["columns"] = as_json(self._whole._column_names)
+            mine["columns"] = names_as_json(self._whole._column_names)
         session = vars(self).get("_session")
         model: Model | None = None if session is None else session.own_model
         if model is not None:

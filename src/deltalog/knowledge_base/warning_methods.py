@@ -24,7 +24,7 @@ from deltalog.program.lint_data import lint_data
 if TYPE_CHECKING:
     from deltalog.core.dictionary import Dictionary
     from deltalog.evaluation.backend import Backend
-    from deltalog.languages.deltalog.file_directives import NamedFile
+    from deltalog.formats.named_file import NamedFile
     from deltalog.languages.load_program import Documents
     from deltalog.languages.nemo.program import NemoProgram
     from deltalog.languages.souffle.directives import Directive

@@ -16,7 +16,7 @@ from pathlib import Path
 from deltalog.core.arguments import check_choice, checked_text, path_text, told
 from deltalog.core.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.core.rules import Pred, Rule
-from deltalog.languages.deltalog.file_directives import NamedFile
+from deltalog.formats.named_file import NamedFile
 from deltalog.languages.deltalog.parser import Document, parse_document
 from deltalog.languages.nemo.program import NemoProgram
 from deltalog.languages.settings import LANGUAGES, Preprocessing
@@ -37,6 +37,7 @@ _FILE_NAME = re.compile(
     |(?:[A-Za-z]:)?[^\s()\[\]<>"',:;]*[/\\][^\s()\[\]<>"',:;]*\w""",
     re.VERBOSE,
 )
+_RULE_ID = re.compile(r"r[0-9]+")
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
 
 
@@ -75,6 +76,23 @@ def read_rules(
 ) -> list[Rule]:
     """The rules of texts and files, in order; SyntaxProblem has the errors of all of them."""
     return list(read_documents(sources, language, includes, preprocessing).rules)
+
+
+def read_removals(sources: Iterable[str | Path]) -> tuple[list[str], tuple[Rule, ...]]:
+    """Rules to remove, which are given by id, text or file: the ids, and the rules (and facts) of the others."""
+    names, texts = [], list[str | Path]()
+    for source in sources:
+        if isinstance(source, str) and _RULE_ID.fullmatch(source.strip()):
+            names.append(source.strip())
+        else:
+            texts.append(source)
+    document = read_documents(texts, includes=False)
+    if document.stages:
+        raise UsageError(
+            "rules with choice-domain, subsumption, .limitsize, autoinc() or the like cannot be removed; make a "
+            "new KnowledgeBase with the other rules"
+        )
+    return names, document.rules
 
 
 def as_sources(program: Sources) -> list[str | Path]:

@@ -1,7 +1,7 @@
 """The file of an `@output`: the facts of one predicate, in the format that the ending of its name says.
 
-Backends write folders (`deltalog.formats.write`); so the file is written in a hidden folder beside its place, and takes its
-place, or that of an older file, when it is complete.
+Backends write folders (`deltalog.formats.write`); so the file is written in a hidden folder beside its place, and takes
+its place, or that of an older file, when it is complete.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from deltalog.core.errors import DataError
 from deltalog.core.rules import Pred
 from deltalog.formats.files import local_path
 from deltalog.formats.formats import COMPRESSIONS, TRIPLE_FORMATS, OutputForm
+from deltalog.formats.named_file import NamedFile
 from deltalog.formats.table_files import NAMES
-from deltalog.languages.deltalog.file_directives import NamedFile
 
 if TYPE_CHECKING:
     from deltalog.evaluation.backend import Backend

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.naming import split
 from deltalog.core.rules import Atom, Pred, Rule, Variable
 
+NamedColumns = Mapping[Pred, tuple[str, ...]]
 _MADE_UP = re.compile(r"_[0-9]+")  # variables that stand for expressions in heads
 
 
@@ -55,3 +57,13 @@ def _variables(head: Atom) -> tuple[str, ...]:
     variables = (term.name for term in head.terms if isinstance(term, Variable) and not term.anonymous)
     names = tuple(name for name in variables if not _MADE_UP.fullmatch(name))
     return names if len({name.lower() for name in names}) == len(head.terms) else ()
+
+
+def names_as_json(names: NamedColumns) -> list[list[Any]]:
+    """Names as a store has them."""
+    return [[pred.name, *columns] for pred, columns in sorted(names.items())]
+
+
+def names_from_json(stored: Sequence[Sequence[str]]) -> NamedColumns:
+    """Names from a store."""
+    return {Pred(name, len(columns)): tuple(columns) for name, *columns in stored}

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deltalog.core.datetimes import moment
 from deltalog.core.errors import Diagnostic, warning
+from deltalog.core.operators import COMPARISONS
 from deltalog.core.rules import (
     Aggregate,
     Atom,
@@ -32,7 +33,6 @@ from deltalog.core.rules import (
 )
 from deltalog.core.terms import XSD, Literal, Value
 from deltalog.functions.datatypes import in_value_space
-from deltalog.functions.signatures import COMPARISONS
 from deltalog.program.lint_variables import occurrences
 from deltalog.program.safety import written
 

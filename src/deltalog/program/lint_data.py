@@ -17,8 +17,8 @@ from difflib import get_close_matches
 
 from deltalog.core.errors import Diagnostic, warning
 from deltalog.core.naming import local_name
+from deltalog.core.prefixes import PREFIXES
 from deltalog.core.rules import TRIPLES, TYPES, Atom, Pred, Rule, atoms
-from deltalog.languages.deltalog.lexer import PREFIXES
 from deltalog.program.body_atoms import needs_facts, positive
 from deltalog.program.lint import is_written
 from deltalog.program.lint_predicates import function_hint, is_function_name

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.errors import UsageError
 from deltalog.core.existential import ordinary_rules
 from deltalog.core.rules import Pred, Rule
-from deltalog.languages.load_program import read_documents
 
 MAX_COMPARED = 200  # rules with the same head
-_RULE_ID = re.compile(r"r[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -58,33 +54,20 @@ class RuleSet:
         left = {name: rule for name, rule in more.ids.items() if rule in wanted}
         return RuleSet(left, more.numbers, tuple(left.values())) if len(left) < len(more.ids) else more
 
-    def removing(self, sources: Sequence[str | Path]) -> tuple[RuleSet, list[Rule]]:
-        """The rule set without rules that are given by id, text or file, and the facts among them; itself if nothing
-        goes. UsageError if there is no such rule."""
-        if not sources:
-            return self, []
-        left, texts = dict(self.ids), []
-        for source in sources:
-            if isinstance(source, str) and source.strip() in self.ids:
-                left.pop(source.strip(), None)
-            elif isinstance(source, str) and _RULE_ID.fullmatch(source.strip()):
-                raise self._no_rule(source.strip())
-            else:
-                texts.append(source)
-        document = read_documents(texts, includes=False)
-        if document.stages:
-            raise UsageError(
-                "rules with choice-domain, subsumption, .limitsize, autoinc() or the like cannot be removed; make a "
-                "new KnowledgeBase with the other rules"
-            )
-        given = document.rules
-        for rule in (rule for rule in given if not rule.is_fact):
+    def removing(self, names: Iterable[str], rules: Iterable[Rule]) -> RuleSet:
+        """The rule set without rules, some of them given by id (facts are left out); itself if nothing goes. UsageError
+        if there is no such rule."""
+        left = dict(self.ids)
+        for name in names:
+            if name not in self.ids:
+                raise self._no_rule(name)
+            left.pop(name, None)
+        for rule in (rule for rule in rules if not rule.is_fact):
             name = f"r{self.numbers.get(rule)}"
             if name not in self.ids:
                 raise UsageError(f"there is no such rule to remove: {rule}{self._near(rule)}")
             left.pop(name, None)
-        after = RuleSet(left, self.numbers, tuple(left.values())) if len(left) < len(self.ids) else self
-        return after, [rule for rule in given if rule.is_fact]
+        return RuleSet(left, self.numbers, tuple(left.values())) if len(left) < len(self.ids) else self
 
     def _no_rule(self, name: str) -> UsageError:
         removed = " any more" if int(name[1:]) in self.numbers.values() else ""

@@ -30,8 +30,8 @@ def parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Checks the programs; the exit code. Errors are raised."""
     from deltalog.formats.table_settings import settings_beside
-    from deltalog.languages.load_program import as_preprocessing
-    from deltalog.program import analyse, read_documents
+    from deltalog.languages.load_program import as_preprocessing, read_documents
+    from deltalog.program import analyse
 
     settings_beside(options.programs)
     given = as_preprocessing(**preprocessing_of(options))

@@ -1,4 +1,4 @@
-"""Progress of a command on standard error: a bar on a terminal (`deltalog.knowledge_base.progress_bar`), lines elsewhere."""
+"""Progress of a command on standard error: a bar on a terminal (`knowledge_base.progress_bar`), lines elsewhere."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def _show_how(
 ) -> None:
     """The outputs of --learn and --verbose."""
     if options.learn is not None:
-        from deltalog.evaluation.goals.training_goals import write_examples
+        from deltalog.knowledge_base.training_goals import write_examples
 
         write_examples([kb.learn(goal)], options.learn)
     progress.detail(f"{answers.method} ({answers.reason}), {answers.seconds * 1000:.1f} ms")

@@ -12,9 +12,9 @@ from deltalog.apps.cli.options import add_data, add_programs, command_parser, co
 from deltalog.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from deltalog.evaluation.goals.fit_model import ClassifierScore
-    from deltalog.evaluation.goals.training_goals import Example
     from deltalog.knowledge_base.facade import KnowledgeBase
+    from deltalog.knowledge_base.fit_model import ClassifierScore
+    from deltalog.knowledge_base.training_goals import Example
 
 SUBSETS = ("B", "M", "G")
 DEEP = 4  # depths from here on are one
@@ -50,7 +50,7 @@ def run(options: Namespace) -> int:
 
 def train(kb: KnowledgeBase, options: Namespace) -> int:
     """Times goals made from the program by both methods, and writes a model."""
-    from deltalog.evaluation.goals.fit_model import train as trained
+    from deltalog.knowledge_base.fit_model import train as trained
 
     found = [*_given(options), *_asked(kb, kb.training_goals(options.goals, options.seed), options)]
     model = trained(found, options.classifier, ", ".join(path.name for path in options.programs))
@@ -63,13 +63,13 @@ def train(kb: KnowledgeBase, options: Namespace) -> int:
 
 
 def _given(options: Namespace) -> list[Example]:
-    from deltalog.evaluation.goals.training_goals import read_examples
+    from deltalog.knowledge_base.training_goals import read_examples
 
     return read_examples(options.examples) if options.examples else []
 
 
 def _asked(kb: KnowledgeBase, goals: Sequence[str], options: Namespace) -> list[Example]:
-    from deltalog.evaluation.goals.training_goals import examples
+    from deltalog.knowledge_base.training_goals import examples
 
     found = []
     for number, example in enumerate(examples(kb, goals, options.goal_timeout), 1):
@@ -81,8 +81,8 @@ def _asked(kb: KnowledgeBase, goals: Sequence[str], options: Namespace) -> list[
 
 def evaluate(kb: KnowledgeBase, options: Namespace) -> int:
     """Measures the choices of models for other goals than those they were trained with."""
-    from deltalog.evaluation.goals.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
     from deltalog.evaluation.goals.selector import load
+    from deltalog.knowledge_base.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
 
     asked = kb.training_goals(options.goals, options.seed)
     learnt = [*_given(options), *_asked(kb, asked, options)]

@@ -1,7 +1,8 @@
 """`deltalog pipeline check`: every mistake that can be found before a job runs.
 
-`deltalog.apps.pipelines.spec` has found the mistakes of the file itself. Here its rules are parsed, and its sources and sinks
-are compared with the rules, the file systems and the catalog: paths, columns, arities, types, predicates, targets.
+`deltalog.apps.pipelines.spec` has found the mistakes of the file itself. Here its rules are parsed, and its sources and
+sinks are compared with the rules, the file systems and the catalog: paths, columns, arities, types, predicates,
+targets.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from deltalog.apps.pipelines.spec import PipelineProblem, SinkSpec, SourceSpec, 
 from deltalog.core.errors import DeltalogError, ProgramError, UsageError
 from deltalog.core.naming import Names, split
 from deltalog.core.rules import TRIPLES, TYPES, Atom, Pred, Variable
-from deltalog.program import Program, analyse, read_documents
+from deltalog.languages.load_program import read_documents
+from deltalog.program import Program, analyse
 from deltalog.program.column_names import ColumnNames
 
 if TYPE_CHECKING:

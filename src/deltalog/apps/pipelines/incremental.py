@@ -43,7 +43,7 @@ from deltalog.evaluation.encode_facts import encode_facts_of
 from deltalog.evaluation.facts import Facts
 from deltalog.evaluation.maintenance.update_state import Update, difference, total
 from deltalog.languages.deltalog.parser import Document
-from deltalog.program import read_documents
+from deltalog.languages.load_program import read_documents
 
 log = logging.getLogger(__name__)
 

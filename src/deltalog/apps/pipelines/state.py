@@ -45,8 +45,8 @@ from deltalog.evaluation.maintenance.snapshot import (
     stored_relations,
 )
 from deltalog.evaluation.maintenance.update_state import Update
+from deltalog.extensions.ontology.planned import RequestedChange
 from deltalog.knowledge_base.facade import KnowledgeBase
-from deltalog.knowledge_base.ontology_methods import RequestedChange
 from deltalog.languages.stored_rules import KeptPrograms, StoredRules
 from deltalog.program.rule_set import RuleSet
 

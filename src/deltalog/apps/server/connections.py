@@ -1,8 +1,8 @@
 """Connections that send no request are closed: after some seconds, or when there is no room for another one.
 
 A connection waits from its beginning, or from the first byte after an answer, until the header of a request is there.
-(uvicorn closes a connection on which nothing at all follows an answer, and `deltalog.apps.server.bodies` limits the time
-for a body.)
+(uvicorn closes a connection on which nothing at all follows an answer, and `deltalog.apps.server.bodies` limits the
+time for a body.)
 """
 
 from __future__ import annotations

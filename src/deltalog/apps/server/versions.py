@@ -3,8 +3,8 @@
     present   the version that a request reads from when it begins; replaced as a whole when a change is done
     steps     what each of the last changes added and removed, for those who come back (`subscriptions`)
 
-A version is a frozen knowledge base (`deltalog.knowledge_base.frozen`), so readers hold no lock, and a change waits for none of them.
-The last few versions are kept whole, and of more the facts that changed.
+A version is a frozen knowledge base (`deltalog.knowledge_base.frozen`), so readers hold no lock, and a change waits for
+none of them. The last few versions are kept whole, and of more the facts that changed.
 """
 
 from __future__ import annotations

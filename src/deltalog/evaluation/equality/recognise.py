@@ -6,8 +6,8 @@
     p[?y, ?z] :- owl:sameAs[?x, ?y], p[?x, ?z] .                            replacement in a property, in both columns
     p[?z, ?y] :- owl:sameAs[?x, ?y], p[?z, ?x] .
 
-Ontologies are compiled to such rules (`deltalog.extensions.ontology.compile`): they are what equality means, however it is
-evaluated. Relations with all of their replacement rules are over representatives, all others are over names.
+Ontologies are compiled to such rules (`deltalog.extensions.ontology.compile`): they are what equality means, however it
+is evaluated. Relations with all of their replacement rules are over representatives, all others are over names.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The choice of a method for a goal: the learned one of Joshi et al., and materialising as a third method.
 
-Between magic sets and QSQ-R a model decides by the features of the goal (`deltalog.evaluation.goals.selector`). Features say
-nothing about a single constant: of two goals that look the same, one has three answers and the other thousands. So the
-model also says after how much work (rows) QSQ-R gives up and magic sets takes over. Before anything is estimated, QSQ-R
-may visit a thousand rows, about a millisecond: a goal with a handful of facts costs nothing else. Materialising is the
-third method. It pays when goals keep coming: when many goals of one kind have taken as much work as a materialisation
-is estimated to take; or at once, when a goal needs most of the facts and rules anyway.
+Between magic sets and QSQ-R a model decides by the features of the goal (`deltalog.evaluation.goals.selector`).
+Features say nothing about a single constant: of two goals that look the same, one has three answers and the other
+thousands. So the model also says after how much work (rows) QSQ-R gives up and magic sets takes over. Before anything
+is estimated, QSQ-R may visit a thousand rows, about a millisecond: a goal with a handful of facts costs nothing else.
+Materialising is the third method. It pays when goals keep coming: when many goals of one kind have taken as much work
+as a materialisation is estimated to take; or at once, when a goal needs most of the facts and rules anyway.
 
 All methods are metered while they run (`plan.work_counter`). Magic sets may do as much work as a materialisation is
 estimated to take (`History.expected`), less what QSQ-R has done before it: with rules that have a variable for a

@@ -8,9 +8,9 @@ derived atom becomes subqueries in the table of its adorned predicate. The rows 
 with the answers that are known, and again with each answer that is found later. So each row is joined with each answer
 once. The fixpoint is reached when there are no new subqueries and no new answers.
 
-Work is scheduled by level (see `deltalog.evaluation.goals.rulebase`), lowest level first. A row that needs a negated atom or a
-complete group waits until all work below that level is done, when the answers to its subquery are complete. So
-subqueries of negated predicates are asked only if the goal depends on them.
+Work is scheduled by level (see `deltalog.evaluation.goals.rulebase`), lowest level first. A row that needs a negated
+atom or a complete group waits until all work below that level is done, when the answers to its subquery are complete.
+So subqueries of negated predicates are asked only if the goal depends on them.
 
 Tables are Python dictionaries and rows are tuples: a few facts cost microseconds, whereas a plan costs a tenth of a
 millisecond. A million facts cost a second, and magic sets is faster then. `work` counts the rows that go through steps;

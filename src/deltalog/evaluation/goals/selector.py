@@ -7,8 +7,8 @@
 where x are the features of Algorithm 2, as orders of magnitude. A second tree, whatever the kind, has at its leaves how
 many rows QSQ-R may go through before magic sets takes over (the logarithm; none: as many as it likes).
 
-Prediction needs nothing but these numbers; `deltalog.evaluation.goals.fit_model` makes them. A file is checked before it is used:
-whatever it says, it can only choose badly.
+Prediction needs nothing but these numbers; `deltalog.knowledge_base.fit_model` makes them. A file is checked before it
+is used: whatever it says, it can only choose badly.
 """
 
 from __future__ import annotations

@@ -229,5 +229,5 @@ class Explanation:
 
     @shielded
     def _rendered(self, form: str, options: Mapping[str, Any]) -> Any:
-        """What `render(explanation, **options)` of `deltalog.extensions.explain.render.<form>` returns; loaded when needed."""
+        """What `render(explanation, **options)` of `extensions.explain.render.<form>` returns; loaded when needed."""
         return import_module(f"deltalog.extensions.explain.render.{form}").render(self, **options)

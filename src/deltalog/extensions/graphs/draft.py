@@ -17,7 +17,7 @@ from deltalog.evaluation.backend import Backend, united, without
 from deltalog.evaluation.graph_relations import without_graphs
 from deltalog.evaluation.maintenance.materialisation import exchanged
 from deltalog.evaluation.named_graphs import TripleTables, membership_change
-from deltalog.knowledge_base.ontology_methods import Planned, RequestedChange
+from deltalog.extensions.ontology.planned import Planned, RequestedChange
 
 if TYPE_CHECKING:
     from deltalog.knowledge_base.facade import KnowledgeBase

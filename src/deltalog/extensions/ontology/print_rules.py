@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
+from deltalog.core.prefixes import PREFIXES
 from deltalog.core.rule_text import print_atom, print_iri, print_literal, print_term
 from deltalog.core.rules import TRIPLE, Atom, Rule
 from deltalog.extensions.ontology.compile import CompiledOntology, Entry
-from deltalog.languages.deltalog.lexer import PREFIXES
 
 _LOCAL = re.compile(r"[A-Za-z_](?:[\w-]*\w)?")
 _QUOTED_OR_IRI = re.compile(r'"(?:[^"\\]|\\.)*"|<([^<>\s]*)>')

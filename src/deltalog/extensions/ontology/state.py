@@ -18,7 +18,7 @@ from deltalog.extensions.ontology.load import OntologyFile, merged_prefixes
 from deltalog.extensions.ontology.print_rules import Prefixes
 from deltalog.extensions.ontology.read_axioms import read_facts
 from deltalog.extensions.ontology.vocabulary import AXIOM_PREDICATES, DIFFERENT_FROM, NOTHING, SAME_AS
-from deltalog.program import read_rules
+from deltalog.languages.load_program import read_rules
 
 GENERIC = ("@owl2rl", "@owl2rl-datatypes")  # the rules of the profile owl2rl-rdf
 _NEW_RULES = (Pred(SAME_AS, 2), Pred(DIFFERENT_FROM, 2), Pred(str(NOTHING), 1))  # if there may be facts of them

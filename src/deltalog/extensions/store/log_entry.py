@@ -41,7 +41,7 @@ class RuleChange:
 
     def applied(self, rules: RuleSet, kept: KeptPrograms) -> RuleSet:
         if self.removed:
-            rules, _ = rules.removing(self.removed)
+            rules = rules.removing(self.removed, ())
         return kept.completed(rules.adding(map(kept.rule, self.added))) if self.added else rules
 
 

@@ -15,8 +15,8 @@ from deltalog.evaluation.maintenance.snapshot import shape_of, stored_relations
 from deltalog.extensions.store.log_entry import LogEntry, unpacked
 from deltalog.extensions.store.snapshot_files import SnapshotContents, StoredTables
 from deltalog.extensions.store.store import Image, StoredVersion
-from deltalog.knowledge_base.column_methods import from_json
 from deltalog.languages.stored_rules import SETTING, KeptPrograms, StoredRules
+from deltalog.program.column_names import names_from_json
 
 if TYPE_CHECKING:
     from deltalog.evaluation.backend import Backend
@@ -93,7 +93,7 @@ def applied(
 
 def _take_settings(kb: KnowledgeBase, settings: Mapping[str, Any]) -> None:
     if "columns" in settings:
-        columns = from_json(settings["columns"])
+        columns = names_from_json(settings["columns"])
         kb._assign(_column_names=columns, _mentioned=kb._mentioned | frozenset(columns))
     if "selector" in settings:
         from deltalog.evaluation.goals.selector import Model

@@ -9,8 +9,8 @@ from typing import Any
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rule_text import print_predicate, print_value, quoted
 from deltalog.core.table_options import ColumnChoice
+from deltalog.formats.named_file import NamedFile
 from deltalog.languages.convert.writer import CannotSay
-from deltalog.languages.deltalog.file_directives import NamedFile
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".facts": "\t"}
 _NEMO_TYPES = {"string": "string", "int": "int", "float": "double"}

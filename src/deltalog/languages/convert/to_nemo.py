@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from deltalog.core.existential import ExistentialRule, existential_rules
+from deltalog.core.operators import COMPARISONS
 from deltalog.core.rules import (
     TRIPLE,
     Aggregate,
@@ -32,7 +33,6 @@ from deltalog.core.rules import (
 )
 from deltalog.core.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
 from deltalog.functions.nemo_functions import FLOAT
-from deltalog.functions.signatures import COMPARISONS
 from deltalog.languages.convert import named_files, writer
 from deltalog.languages.convert.rule_map import RuleMap, all_variables, new_names
 from deltalog.languages.convert.writer import CannotSay

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltalog.core.errors import Diagnostic
+from deltalog.core.operators import COMPARISONS
 from deltalog.core.rule_text import print_iri, print_value, quoted
 from deltalog.core.rules import (
     TRIPLE,
@@ -26,7 +27,6 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value
-from deltalog.functions.signatures import COMPARISONS
 from deltalog.languages.convert import writer
 from deltalog.languages.convert.writer import CannotSay
 from deltalog.languages.load_program import Documents

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import count
 
+from deltalog.core.operators import COMPARISONS
 from deltalog.core.rules import (
     TRIPLE,
     Aggregate,
@@ -35,7 +36,6 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
-from deltalog.functions.signatures import COMPARISONS
 from deltalog.languages.convert import named_files, writer
 from deltalog.languages.convert.rule_map import RuleMap, new_names
 from deltalog.languages.convert.writer import CannotSay

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from deltalog.core.flatten import flattened, flattened_body
+from deltalog.core.operators import CASTS
 from deltalog.core.rules import (
     Aggregate,
     AggregateCall,
@@ -40,7 +41,6 @@ from deltalog.core.terms import IRI, RDF_TYPE, XSD, BlankNode
 from deltalog.functions.signatures import (
     AGGREGATES,
     ALIASES,
-    CASTS,
     FUNCTIONS,
     NOT_IN_RULES,
     arguments_of,

@@ -12,7 +12,7 @@ known when it is read. What is wrong is reported to the `ReadingState`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from deltalog.core.table_options import (
     TableOptions,
 )
 from deltalog.core.terms import BlankNode, Literal
+from deltalog.formats.named_file import NamedFile
 from deltalog.languages.deltalog.lexer import Word
 
 DIRECTIVES = ("INPUT", "OUTPUT", "COLUMNS")
@@ -34,26 +35,6 @@ _TABLES = (".csv", ".tsv", ".facts", ".parquet", ".jsonl", ".ndjson")
 _RDF = (".nt", ".nq", ".ttl", ".trig", ".jsonld", ".rdf", ".owl", ".xml")
 _COMPRESSIONS = (".gz", ".bz2", ".zst")
 _WRITTEN = (".csv", ".tsv", ".jsonl", ".parquet", ".nt", ".nq", ".ttl", ".trig")
-
-
-@dataclass(frozen=True)
-class NamedFile:
-    """What a program says of a file: facts are read from it (`kind` is "input"), or written to it ("output").
-
-    `predicate` is None for files of RDF, which have their predicates. A relative path is one from the program's folder,
-    or from the current one if the program is a text.
-    """
-
-    kind: str
-    predicate: str | None
-    path: str
-    options: TableOptions
-    span: Span = field(compare=False, repr=False)
-    folder: Path | None = None
-
-    @property
-    def place(self) -> Path:
-        return Path(self.path) if self.folder is None else self.folder / self.path
 
 
 @dataclass(frozen=True)

@@ -29,16 +29,11 @@ from typing import Any
 from urllib.parse import urljoin
 
 from deltalog.core.errors import Diagnostic
+from deltalog.core.prefixes import PREFIXES
 from deltalog.core.rules import Source, Span, Variable
-from deltalog.core.terms import IRI, RDF, XSD, BlankNode, literal
+from deltalog.core.terms import IRI, BlankNode, literal
 from deltalog.languages.deltalog.percent import AMBIGUOUS_HINT, OPERATORS, Bracket, Percent, percent_means
 
-PREFIXES = {
-    "rdf": RDF,
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "owl": "http://www.w3.org/2002/07/owl#",
-    "xsd": XSD,
-}
 MAX_DEPTH = 100  # of brackets in brackets
 
 

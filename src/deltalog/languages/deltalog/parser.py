@@ -28,7 +28,8 @@ from deltalog.core.rules import (
     Rule,
     Source,
 )
-from deltalog.languages.deltalog.file_directives import DIRECTIVES, ColumnDeclaration, NamedFile, read_directive
+from deltalog.formats.named_file import NamedFile
+from deltalog.languages.deltalog.file_directives import DIRECTIVES, ColumnDeclaration, read_directive
 from deltalog.languages.deltalog.lexer import Lexer, ReadingState, Word
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from deltalog.core.operators import CASTS
 from deltalog.core.rules import Call, Constant, Expression
 from deltalog.core.terms import IRI, RDF, XSD
 from deltalog.functions.datatypes import in_value_space
-from deltalog.functions.signatures import ANY_NUMBER, CASTS
+from deltalog.functions.signatures import ANY_NUMBER
 
 PREDICATE = "http://www.w3.org/2007/rif-builtin-predicate#"
 FUNCTION = "http://www.w3.org/2007/rif-builtin-function#"

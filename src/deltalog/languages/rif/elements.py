@@ -1,7 +1,7 @@
 """The elements of an XML document, with their places for messages.
 
-Document types are those of `deltalog.formats.entities`: plain entities are expanded, all others are refused. What follows an
-expanded entity on its line has its place in the expanded text.
+Document types are those of `deltalog.formats.entities`: plain entities are expanded, all others are refused. What
+follows an expanded entity on its line has its place in the expanded text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Executors (Python workers) and driver: tables as Spark DataFrames of values; no row is collected.
 
-A column gets the type that `deltalog.formats.frames` gives it: long, double, boolean, date or string. IRIs and blank nodes
-are strings, and a column of other or mixed values has the cells of CSV. The metadata of a column says what its strings
-are (`deltalog:kind`), so a DataFrame that is added to a knowledge base gives the same values again. Times are cells,
-too, because Spark would move them to its session's time zone.
+A column gets the type that `deltalog.formats.frames` gives it: long, double, boolean, date or string. IRIs and blank
+nodes are strings, and a column of other or mixed values has the cells of CSV. The metadata of a column says what its
+strings are (`deltalog:kind`), so a DataFrame that is added to a knowledge base gives the same values again. Times are
+cells, too, because Spark would move them to its session's time zone.
 """
 
 from __future__ import annotations

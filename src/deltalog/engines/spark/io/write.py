@@ -4,9 +4,9 @@ The driver plans who writes what, from the sizes of the tables: a predicate of u
 becomes its file; a larger one has several, partitioned by hash. Rows are shuffled to the task that writes them as
 blocks (see `blocks`).
 
-The parts are in the hidden folder that becomes the result (see `deltalog.formats.write`), so driver and executors must see
-the same file system there. An executor reports a part only when it is complete; parts of a failed task are reported by
-nobody, and are deleted. Rows are never collected: the driver copies bytes (CSV, TSV, N-Triples) or whole row groups
+The parts are in the hidden folder that becomes the result (see `deltalog.formats.write`), so driver and executors must
+see the same file system there. An executor reports a part only when it is complete; parts of a failed task are reported
+by nobody, and are deleted. Rows are never collected: the driver copies bytes (CSV, TSV, N-Triples) or whole row groups
 with a new footer (Parquet, by the JVM's own library).
 """
 

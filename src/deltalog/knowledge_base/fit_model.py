@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from deltalog.core.errors import UsageError
 from deltalog.evaluation.goals.estimate import Features
 from deltalog.evaluation.goals.selector import Model
-from deltalog.evaluation.goals.training_goals import Example
+from deltalog.knowledge_base.training_goals import Example
 
 CLASSIFIERS = ("svm", "bayes", "tree", "logistic")
 FOLDS = 5
