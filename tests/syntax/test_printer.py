@@ -26,7 +26,8 @@ from deltalog.core.rules import (
     triple,
 )
 from deltalog.core.terms import IRI, RDF_TYPE, XSD, BlankNode, literal
-from deltalog.functions.signatures import AGGREGATES, ALIASES, ANY_NUMBER, COMPARISONS, FUNCTIONS
+from deltalog.core.operators import COMPARISONS
+from deltalog.functions.signatures import AGGREGATES, ALIASES, ANY_NUMBER, FUNCTIONS
 from deltalog.languages.deltalog.parser import parse, parse_goal
 from deltalog.program import analyse
 
