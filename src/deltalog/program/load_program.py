@@ -226,8 +226,8 @@ def _parsed(
         for stage in stages:
             analyse(stage.rules)  # NotStratified, if it negates what it derives
         said = program.columns, program.directives, program.notes, stages
-        read = {"souffle": (text,), "warnings": lint_souffle(program.statements), "programs": (program.text,)}
-        return Documents(rules, {}, (), *said, **read, magic=(program.magic,) if program.magic else ())
+        read = (), (text,), lint_souffle(program.statements), (program.text,)
+        return Documents(rules, {}, (), *said, *read, (program.magic,) if program.magic else ())
     document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
     files = tuple(replace(file, folder=folder) for file in document.files)

@@ -206,7 +206,6 @@ class _MagicSets:
             self.made[Rule((head,), tuple(body))] = None
 
 
-
 @dataclass
 class _OutputMagicSets(_MagicSets):
     """Magic sets of outputs: a predicate with all arguments free stays as it is."""

@@ -50,12 +50,14 @@ class OutputMethods(WarningMethods):
     _state: Materialisation[Any] | None
     _report: Report
     _schemes: str
-    if TYPE_CHECKING:
-        _setting: EvaluationSetting
-        _engine_reason: str
+    if TYPE_CHECKING:  # what `KnowledgeBase` has
 
-        report: Report
-
+        @property
+        def _setting(self) -> EvaluationSetting: ...
+        @property
+        def _engine_reason(self) -> str: ...
+        @property
+        def report(self) -> Report: ...
         def _contents(self) -> Contents[Any]: ...
         def _evaluator(self) -> Evaluator[Any]: ...
         def _assign(self, **attributes: Any) -> None: ...
@@ -103,16 +105,14 @@ class OutputMethods(WarningMethods):
         return list(dict.fromkeys(use.pred for use in uses))
 
     def _output_rules(self) -> OutputRules:
-        from deltalog.plan.statistics import PartialStatistics
         from deltalog.maintenance.materialisation import start
+        from deltalog.plan.statistics import PartialStatistics
         from deltalog.query.output_rules import output_rules
 
         backend = self._backend
         present = [pred for pred, table in self._explicit.items() if backend.size(table)]
         statistics = PartialStatistics(start(self._explicit, backend))
-        return output_rules(
-            self._rule_set.rules, self._output_preds, self._stages, self._magic, present, statistics
-        )
+        return output_rules(self._rule_set.rules, self._output_preds, self._stages, self._magic, present, statistics)
 
     def _known_outputs(self) -> DerivedOutputs | None:
         """What was derived for outputs, if it is still so."""

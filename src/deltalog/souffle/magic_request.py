@@ -1,4 +1,4 @@
-"""Which relations a program asks magic sets for: `.pragma "magic-transform"`, the qualifier `magic`, and their opposites.
+"""Which relations a program asks magic sets for: `.pragma "magic-transform"`, the qualifier `magic`, their opposites.
 
 As in Soufflé, an exclusion wins, and a program that only excludes relations asks for nothing.
 """
