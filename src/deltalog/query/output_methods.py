@@ -1,9 +1,9 @@
 """The methods of a knowledge base that derive the outputs of Soufflé programs alone, by magic sets: a base class of
 `KnowledgeBase`, as `query.methods` is.
 
-The rules of a knowledge base stay as they are. What is derived here is a second state, with all facts of the outputs and
-of whatever else its rules derive in full; relations that it has in part are not read from it. It is used while there is
-no materialisation, and made again when rules or explicit facts have changed.
+The rules of a knowledge base stay as they are. What is derived here is a second state, with all facts of the outputs.
+Relations that it has in part are not read from it. It is used while there is no materialisation, and made again when
+rules or explicit facts have changed.
 """
 
 from __future__ import annotations
