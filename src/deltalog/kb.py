@@ -369,7 +369,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if report.complete:
             self._check_budget(self._explicit, state)
         report.engine_reason = self._engine_reason
-        self._assign(_state=state, _report=report)
+        self._assign(_state=state, _report=report, _outputs=None)
 
     @property
     def _engine_reason(self) -> str:

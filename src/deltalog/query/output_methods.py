@@ -152,7 +152,8 @@ class OutputMethods(WarningMethods):
         excluded = {pred.name: why for pred, why in made.excluded.items()}
         report.magic_sets = MagicSetsUse(restricted, excluded)
         report.per_predicate = {pred.name: size(state.facts.get(pred)) for pred in sorted(whole)}
-        report.facts_total = sum(report.per_predicate.values()) + sum(restricted.values())
+        given = sum(size(table) for pred, table in self._explicit.items() if pred not in whole and not pred.hidden)
+        report.facts_total = sum(report.per_predicate.values()) + sum(restricted.values()) + given
         report.failures = failed_expressions(self._backend.failures, self._rule_set.ids)
         report.failed_expressions = sum(each.count for each in report.failures)
         report.engine_reason = self._engine_reason
