@@ -1,8 +1,8 @@
 """Parts of RDF/XML in which pyoxigraph and the standard differ.
 
-pyoxigraph takes some attributes that the standard refuses; these are errors here. It refuses `xml:lang=""`, which ends the scope
-of an outer language; a tag that means "no language" is put in its place, and the reader takes it off the literals. It
-gives XML literals all namespaces in scope and refuses empty ones; they become plain text in canonical form.
+pyoxigraph takes some attributes that the standard refuses; these are errors here. It refuses `xml:lang=""`, which ends
+the scope of an outer language; a tag that means "no language" is put in its place, and the reader takes it off the
+literals. It gives XML literals all namespaces in scope and refuses empty ones; they become text in canonical form.
 
 Elements alternate: those of nodes, and inside of them those of properties (section 2.1 of the standard). What may be an
 attribute depends on which of them an element is (sections 7.2.11 to 7.2.21), and so does what is inside: `parseType`
