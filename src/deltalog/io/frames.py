@@ -27,6 +27,7 @@ from deltalog.io.files import name_of, read_all
 from deltalog.model.arguments import told
 from deltalog.model.dictionary import Dictionary, distinct_ids, plain
 from deltalog.model.errors import DataError, UsageError
+from deltalog.model.limits import checked
 from deltalog.model.terms import NO_VALUE, TOO_FINE, Kind, kind, lexical
 
 if TYPE_CHECKING:
@@ -466,8 +467,11 @@ def read_parquet(path: Path, dictionary: Dictionary, names: Sequence[str] = ()) 
 
 def parquet_table(path: Path, row_groups: Sequence[int] | None = None) -> pa.Table:
     """A Parquet file, or some of its row groups, as Arrow has it."""
+    import pyarrow as pa
+
     with _parquet(path) as file:
-        table = file.read() if row_groups is None else file.read_row_groups(row_groups)
+        groups = range(file.num_row_groups) if row_groups is None else row_groups
+        table = pa.concat_tables([file.schema_arrow.empty_table(), *map(file.read_row_group, checked(groups, every=1))])
         table.validate(full=True)
         return table
 

@@ -31,6 +31,7 @@ from typing import IO, Any
 from deltalog.expressions.nemo_functions import full_text, literal_value, text_of
 from deltalog.io.documents import document_iri
 from deltalog.model.errors import DataError, UsageError, warning
+from deltalog.model.limits import checked
 from deltalog.model.terms import IRI, BlankNode, Literal, Value, lexical
 from deltalog.model.user_warnings import warn
 from deltalog.nemo.program import FileUse, NemoProgram
@@ -62,7 +63,7 @@ def read_import(use: FileUse, nulls: Iterator[int] | None = None) -> list[Import
     try:
         with _opened(path, use) as stream:
             rows = _rows(use, path, stream, count() if nulls is None else nulls)
-            return [row for row in islice(rows, _limit(use)) if row is not None]
+            return [row for row in checked(islice(rows, _limit(use))) if row is not None]
     except OSError as error:
         raise DataError(f"{use.span}: cannot read {resource}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error, SyntaxError, ValueError) as error:
