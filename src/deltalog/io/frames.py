@@ -460,20 +460,22 @@ def _common_zone(values: list[datetime]) -> str | None:
 def read_parquet(path: Path, dictionary: Dictionary, names: Sequence[str] = ()) -> list[Column]:
     """The columns of a Parquet file; if names are given, in their order."""
     with _parquet(path) as file:
-        table = file.read()
-        table.validate(full=True)
-        return columns_by_name(table, names, dictionary)
+        return columns_by_name(_row_groups(file, range(file.num_row_groups)), names, dictionary)
 
 
 def parquet_table(path: Path, row_groups: Sequence[int] | None = None) -> pa.Table:
     """A Parquet file, or some of its row groups, as Arrow has it."""
+    with _parquet(path) as file:
+        return _row_groups(file, range(file.num_row_groups) if row_groups is None else row_groups)
+
+
+def _row_groups(file: Any, numbers: Sequence[int]) -> pa.Table:
     import pyarrow as pa
 
-    with _parquet(path) as file:
-        groups = range(file.num_row_groups) if row_groups is None else row_groups
-        table = pa.concat_tables([file.schema_arrow.empty_table(), *map(file.read_row_group, checked(groups, every=1))])
-        table.validate(full=True)
-        return table
+    groups = map(file.read_row_group, checked(numbers, every=1))
+    table = pa.concat_tables([file.schema_arrow.empty_table(), *groups])
+    table.validate(full=True)
+    return table
 
 
 def parquet_names(path: Path) -> tuple[str, ...]:
