@@ -110,8 +110,8 @@ def test_compiled_kernels_depend_on_all_sources(tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
     shutil.copytree(Path(compiling.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
     code = (
-        "from deltalog.kernels import compiling; from deltalog.kernels.run_search import search; "
-        "compiling.__file__ = r'{}'; print(search.dispatcher._cache._cache_file._source_stamp)"
+        "from deltalog.kernels import compiling; from deltalog.kernels.sorted_keys import mark_members; "
+        "compiling.__file__ = r'{}'; print(mark_members.dispatcher._cache._cache_file._source_stamp)"
     ).format(folder / "compiling.py")
 
     def stamp() -> str:

@@ -2,10 +2,10 @@
 
 A kernel is a Python function over arrays and addresses. Numba compiles it to machine code. That takes seconds the first
 time; later it is loaded from a cache on disk (beside the source, or where Numba keeps caches if that folder is not
-writable; if neither is, every process compiles, and logs a warning; a change of any kernel makes all of it stale). But loading Numba alone takes half a second and 80
-MB, and a small program is done before that. So a kernel is **interpreted** at first: Python runs it, on the same arrays
-and with the same results, and there is nothing to convert when it is compiled later. `Kernel` decides by one rule, for
-each kernel and call:
+writable; if neither is, every process compiles, and logs a warning; a change of any kernel makes all of it stale). But
+loading Numba alone takes half a second and 80 MB, and a small program is done before that. So a kernel is
+**interpreted** at first: Python runs it, on the same arrays and with the same results, and there is nothing to convert
+when it is compiled later. `Kernel` decides by one rule, for each kernel and call:
 
 - A call with much work is compiled: more than `most` of `work`, by default `MOST_ITEMS` items of all arrays together.
 - A kernel that has been interpreted for about as long as it takes to compile it is compiled: after `PATIENCE` seconds,
