@@ -29,7 +29,8 @@ def warn(about: Diagnostic | str, category: type[DeltalogWarning] = DataWarning)
 @contextmanager
 def noted_warnings() -> Iterator[list[str]]:
     """Collects what this thread would be warned of; for a server, whose clients do not see Python's warnings."""
-    token = _NOTES.set(notes := [])
+    notes: list[str] = []
+    token = _NOTES.set(notes)
     try:
         yield notes
     finally:
