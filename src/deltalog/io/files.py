@@ -23,8 +23,10 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from deltalog.io.formats import COMPRESSIONS, INPUT_FORMATS
 from deltalog.model.arguments import path_text
 from deltalog.model.errors import DataError, UsageError
+from deltalog.model.limits import check_running
 from deltalog.model.watching import watcher
 
+PIECE = 1 << 20  # bytes that are read between two checks of the limits
 RATIO = 1000
 ALLOWANCE = 100 * 2**20
 _NO_MEMORY = "Error -4 "  # Z_MEM_ERROR of zlib, which has no other mark
@@ -86,7 +88,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 def read_all(path: Path) -> bytes:
     """All bytes of a file, decompressed."""
     with opened(path) as stream:
-        return stream.read()
+        return b"".join(iter(lambda: _piece(stream), b""))
+
+
+def _piece(stream: BinaryIO) -> bytes:
+    check_running()
+    return stream.read(PIECE)
 
 
 def _open(path: Path, compression: str) -> tuple[BinaryIO, Callable[[], int]]:

@@ -30,6 +30,7 @@ from deltalog.io.json_values import json_value, value_of
 from deltalog.io.text import BYTE_ORDER_MARK
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
+from deltalog.model.limits import checked
 from deltalog.model.table_options import ChosenColumn, TableOptions
 from deltalog.model.terms import NO_VALUE, Value
 
@@ -85,7 +86,7 @@ def jsonl_columns(path: Path, options: TableOptions, more: Sequence[str], width:
 
 def _batches(stream: BinaryIO, path: Path, terms: Dictionary) -> Iterator[list[Column]]:
     table, rows = _Table(), list[Row]()
-    for number, line in enumerate(_lines(stream), 1):
+    for number, line in enumerate(checked(_lines(stream)), 1):
         if not line.strip():
             continue
         try:

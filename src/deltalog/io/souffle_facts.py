@@ -17,6 +17,7 @@ from typing import Any
 from deltalog.io.souffle_json import json_rows
 from deltalog.io.souffle_values import reader
 from deltalog.model.errors import DataError
+from deltalog.model.limits import checked
 from deltalog.model.terms import Value
 from deltalog.souffle.directives import Directive
 
@@ -155,7 +156,7 @@ def _fields(columns: Sequence[tuple[str, str]]) -> list[Any]:
 def _rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Value, ...]]:
     format = _Format.of(directive)
     readers = [reader(directive.types, type_) for _, type_ in directive.attributes]
-    for number, line in _lines(text, format.quoted):
+    for number, line in checked(_lines(text, format.quoted)):
         if number == 1 and format.header:
             continue
         if not readers:

@@ -30,6 +30,7 @@ from deltalog.io.typed_cells import EXAMPLES, WrongCell, typed_ids
 from deltalog.model.arrays import Mask
 from deltalog.model.dictionary import Dictionary
 from deltalog.model.errors import DataError, UsageError
+from deltalog.model.limits import check_running, checked
 from deltalog.model.table_options import AUTO, DROP, ERROR, ChosenColumn, TableOptions
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ def _merged(columns: Sequence[Column], own: Dictionary, dictionary: Dictionary) 
 def _reported(read: Callable[[], Cells], column: ChosenColumn, place: Callable[[int], str]) -> Cells:
     """Cells of a column, with its name and the place of a wrong one in messages."""
     named = f"column {column.name!r}" if column.name is not None else f"column {column.place + 1}"
+    check_running()
     try:
         return read()
     except WrongCell as wrong:
@@ -239,7 +241,8 @@ class _TextFile(NamedTuple):
             if not stream.peek(1):  # type: ignore[attr-defined]
                 return pa.table({name: pa.array([], pa.string()) for name in chosen})
             try:
-                return arrow.read_csv(pa.PythonFile(stream, "r"), reading, parsing, converting)
+                batches = arrow.open_csv(pa.PythonFile(stream, "r"), reading, parsing, converting)
+                return pa.Table.from_batches(checked(batches, every=1), batches.schema)
             except pa.ArrowInvalid as problem:
                 raise self._diagnosed(str(problem)) from None
 

@@ -23,6 +23,7 @@ from deltalog.io.value_text import IRI_ESCAPED, Forms, Wrapping, print_all
 from deltalog.kernels import csv_cells as kernels
 from deltalog.kernels.ntriples import RAW_BARE
 from deltalog.model.dictionary import Dictionary
+from deltalog.model.limits import check_running
 from deltalog.model.terms import Kind
 
 BLOCK = 2**20
@@ -73,6 +74,7 @@ class _Table:
     def read(self, stream: BinaryIO) -> None:
         carry, size, first = np.empty(0, np.uint8), BLOCK, True
         while True:
+            check_running()
             data = np.zeros(size + PADDING, np.uint8)
             data[: len(carry)] = carry
             filled = fill(stream, data, len(carry), size)

@@ -33,6 +33,7 @@ from deltalog.query.sparql.algebra import Select
 from deltalog.query.sparql.answer import SparqlEvaluator
 from deltalog.query.sparql.graphs import Dataset, check_dataset
 from deltalog.query.sparql.query import Query, of_select, translate
+from deltalog.query.sparql.request_base import request_base
 from deltalog.query.sparql.solutions import Solutions
 from deltalog.syntax.ast import BodyLiteral, Pred
 from deltalog.syntax.parser import parse_goal
@@ -154,12 +155,14 @@ class QuerySession(Generic[T]):
 
     # SPARQL.
 
-    def solve(self, now: Contents[T], text: str, method: str, dataset: Dataset | None = None) -> Solutions:
+    def solve(
+        self, now: Contents[T], text: str, method: str, dataset: Dataset | None = None, base: str | None = None
+    ) -> Solutions:
         """The solutions of a SPARQL query; see `KnowledgeBase.solve`."""
         self._check_method(method)
         check_dataset(dataset)
         text = checked_text(text, "SPARQL as text, such as 'SELECT ?x { ?x a ?c }'")
-        query = translate(text, now.prefixes, dataset)
+        query = translate(text, now.prefixes, dataset, request_base(base, text, lambda: now.preds))
         try:
             return self.solve_translated(now, query, method)
         except RecursionError:  # of a plan with a thousand steps

@@ -12,12 +12,14 @@ from deltalog.model.terms import Value
 from deltalog.query.goal_evaluator import answer
 from deltalog.query.sparql.algebra import Select
 from deltalog.query.sparql.parse import parse
+from deltalog.query.sparql.request_base import request_base
 from deltalog.query.support import SupportingValues, support_of_answer, support_of_solution
 from deltalog.server import documents
 from deltalog.server.documents import JsonDocument
 from deltalog.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.server.errors import wrong
 from deltalog.server.fields import Field
+from deltalog.server.sparql import base_of
 from deltalog.syntax.ast import Atom, Constant, Pred, Variable
 from deltalog.syntax.parser import parse_goal
 
@@ -31,7 +33,6 @@ SUPPORT_OF = (
     Field("sparql", "text", "or the query"),
     Field("rows", "bindings", f"answers, each with the values of its variables; at most {MOST_ROWS}", required=True),
 )
-
 
 # Neighbours.
 
@@ -70,7 +71,9 @@ def support(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     if len(asked["rows"]) > MOST_ROWS:
         raise wrong(f"rows: there are {len(asked['rows'])}, and at most {MOST_ROWS} are taken")
     kb = reading.kb
-    of_row = _of_goal(asked["goal"], kb) if asked["goal"] is not None else _of_query(asked["sparql"], kb)
+    of_row = (
+        _of_goal(asked["goal"], kb) if asked["goal"] is not None else _of_query(asked["sparql"], kb, base_of(asked))
+    )
     names = {pred: name for name, pred in kb._names().by_name.items()}
     return {"facts": [[_fact(atom, names) for atom in of_row(row) if _holds(atom, kb)] for row in asked["rows"]]}
 
@@ -81,8 +84,9 @@ def _of_goal(goal: str, kb: KnowledgeBase) -> Any:
     return partial(support_of_answer, literals, facts=kb._completed().facts)
 
 
-def _of_query(text: str, kb: KnowledgeBase) -> Any:
-    return partial(support_of_solution, parse(text, kb.prefixes).select, solve=partial(_solution, kb))
+def _of_query(text: str, kb: KnowledgeBase, base: str) -> Any:
+    parsed = parse(text, kb.prefixes, base=request_base(base, text, lambda: kb._contents().preds))
+    return partial(support_of_solution, parsed.select, solve=partial(_solution, kb))
 
 
 def _solution(kb: KnowledgeBase, select: Select) -> SupportingValues | None:

@@ -37,6 +37,7 @@ from deltalog.query.sparql.algebra import (
 from deltalog.query.sparql.graphs import ALL_GRAPHS, Dataset
 from deltalog.query.sparql.parse_expressions import FRESH
 from deltalog.query.sparql.parse_patterns import PatternReader
+from deltalog.query.sparql.request_base import NO_BASE, RequestBase
 from deltalog.query.sparql.tokens import Token, tokenize
 from deltalog.syntax.ast import Variable
 
@@ -98,9 +99,11 @@ _DESCRIBED = re.compile(rf"{_BLANK}*(?:[*?$<]|[^\s,()\[\]<>\"']*:)")  # what a D
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
-def parse(text: str, prefixes: Mapping[str, str], execution: Execution = NO_EXECUTION) -> Parsed:
-    """The form and the algebra of a query. Prefixes of the text go before the ones given."""
-    return QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}, execution).query()
+def parse(
+    text: str, prefixes: Mapping[str, str], execution: Execution = NO_EXECUTION, base: RequestBase = NO_BASE
+) -> Parsed:
+    """The form and the algebra of a query. Prefixes and the base of the text go before the ones given."""
+    return QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}, execution, request=base).query()
 
 
 def is_fresh(text: str) -> bool:
