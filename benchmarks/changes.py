@@ -42,14 +42,14 @@ from benchmarks import datasets
 from benchmarks.datasets import NoData
 from benchmarks.registry import BENCHMARKS, PROGRAMS
 from benchmarks.states import small
-from deltalog.backends.capabilities.tuple_maintenance import SmallResult
-from deltalog.backends.local.capabilities import LocalTupleMaintenance
-from deltalog.backends.local.table import Table
-from deltalog.kb import KnowledgeBase
-from deltalog.maintenance.derivation_counts import Counts
-from deltalog.maintenance.dred import DRed
-from deltalog.model.facts import of_predicate
-from deltalog.syntax.ast import Pred
+from deltalog.core.rules import Pred
+from deltalog.engines.local.capabilities import LocalTupleMaintenance
+from deltalog.engines.local.table import Table
+from deltalog.evaluation.capabilities.tuple_maintenance import SmallResult
+from deltalog.evaluation.facts import of_predicate
+from deltalog.evaluation.maintenance.derivation_counts import Counts
+from deltalog.evaluation.maintenance.dred import DRed
+from deltalog.knowledge_base.facade import KnowledgeBase
 
 Rows = dict[str, list[tuple[Any, ...]]]
 TIMES = 5

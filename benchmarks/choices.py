@@ -34,7 +34,7 @@ from typing import Any
 from benchmarks import states
 from benchmarks.ours import _rows
 from benchmarks.registry import BENCHMARKS, Benchmark, NoData
-from deltalog.kb import KnowledgeBase
+from deltalog.knowledge_base.facade import KnowledgeBase
 
 ROOT = Path(__file__).parents[1]
 AUTO = "auto"

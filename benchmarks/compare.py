@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.tasks import TASKS
-from deltalog.model.errors import UsageError
+from deltalog.core.errors import UsageError
 
 TENTH, QUARTER = 0.10, 0.25
 LEAST = 0.002

@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 from benchmarks.datasets import published
 from benchmarks.generators import lubm
-from deltalog.kb import KnowledgeBase
-from deltalog.model.terms import IRI
+from deltalog.core.terms import IRI
+from deltalog.knowledge_base.facade import KnowledgeBase
 
 R = TypeVar("R")
 EX = "http://example.org/"

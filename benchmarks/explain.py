@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks import datasets
 from benchmarks.registry import BENCHMARKS, PROGRAMS, Benchmark, NoData, Size
 from deltalog import KnowledgeBase
-from deltalog.model.terms import Value
+from deltalog.core.terms import Value
 
 DEFAULT = ("lubm_l:20", "dag_r:full", "pointers:full", "categories:full")
 MEDIAN_MS, WORST_MS, MEMORY = 20.0, 200.0, 1.2

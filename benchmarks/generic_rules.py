@@ -92,7 +92,7 @@ def by_rules(cyclic: str, files: Iterable[str]) -> Run:
 
 def by_peer(way: str, files: Iterable[str]) -> Run:
     from benchmarks.peers.owl import Owlrl, Reasonable
-    from deltalog.model.terms import RDF_TYPE
+    from deltalog.core.terms import RDF_TYPE
 
     peer = Reasonable() if way == "reasonable" else Owlrl()
     graph = peer._load(list(files))

@@ -116,7 +116,7 @@ def hidden(kb: Any) -> dict[str, int]:
 
 
 def keep_all_instantiations() -> None:
-    from deltalog.plan.hypertree import choose
+    from deltalog.evaluation.plan.hypertree import choose
 
     choose.rewritten = partial(_unreduced, choose.rewritten)  # type: ignore[assignment]
 

@@ -17,9 +17,9 @@ from time import perf_counter
 
 import pyoxigraph
 
-from deltalog.io.files import name_of, opened
-from deltalog.io.ntriples import read_ntriples
-from deltalog.model.dictionary import Dictionary
+from deltalog.core.dictionary import Dictionary
+from deltalog.formats.files import name_of, opened
+from deltalog.formats.ntriples import read_ntriples
 
 DEFAULT = Path(__file__).parents[2] / "shared" / "data" / "lubm" / "data" / "lubm-5.nt.gz"
 TIMES = 3

@@ -28,7 +28,7 @@ from benchmarks.peers import PEERS, CannotExpress, Measured, Peer, enough
 from benchmarks.peers.base import family_peak
 from benchmarks.registry import BENCHMARKS, NoData
 from benchmarks.tasks import STATES, TASKS
-from deltalog.model.errors import EngineError
+from deltalog.core.errors import EngineError
 
 TIMES = 3
 

@@ -25,9 +25,9 @@ from statistics import median
 
 from benchmarks.datasets import published
 from benchmarks.generators import lubm
-from deltalog.kb import KnowledgeBase
-from deltalog.model.terms import IRI, BlankNode, Value, literal
-from deltalog.ontology.graph import RdfTriple
+from deltalog.core.terms import IRI, BlankNode, Value, literal
+from deltalog.extensions.ontology.graph import RdfTriple
+from deltalog.knowledge_base.facade import KnowledgeBase
 from tests.ontology.closures import is_about_individuals, knowledge_base, line_of, lines
 from tests.ontology.random_ontologies import PREFIXES, RandomOntology, turtle
 

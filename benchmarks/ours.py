@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarks.peers import tables
 from benchmarks.peers.base import Measured, Outcome, enough, family_peak, package_version
-from deltalog.syntax.ast import Rule
+from deltalog.core.rules import Rule
 
 if TYPE_CHECKING:
-    from deltalog.kb import KnowledgeBase
-    from deltalog.model.change import Change
+    from deltalog.evaluation.change import Change
+    from deltalog.knowledge_base.facade import KnowledgeBase
 
 T = TypeVar("T")
 WARM_ROWS = 100
@@ -62,7 +62,7 @@ class Deltalog:
         return Outcome(_phases(kb), counts, facts)
 
     def _empty(self, program: Path) -> KnowledgeBase:
-        from deltalog.kb import KnowledgeBase
+        from deltalog.knowledge_base.facade import KnowledgeBase
 
         return KnowledgeBase(program, engine=self.engine, **self.settings)
 
@@ -149,7 +149,7 @@ def _counts(kb: KnowledgeBase) -> dict[str, int]:
 
 
 def _rows(folder: Path) -> Rows:
-    from deltalog.kb import KnowledgeBase
+    from deltalog.knowledge_base.facade import KnowledgeBase
 
     kb = KnowledgeBase()
     kb.load(*sorted(folder.iterdir()))
@@ -202,10 +202,10 @@ class SparkExecutors(Spark):
         super().__init__("spark-executors")
 
     def _empty(self, program: Path) -> KnowledgeBase:
-        from deltalog.kb import ENGINES
+        from deltalog.knowledge_base.facade import ENGINES
 
         if "spark" in ENGINES:
-            from deltalog.backends.spark.startup.session import session
+            from deltalog.engines.spark.startup.session import session
 
             session(None).conf.set("spark.deltalog.driverBudget", "0")
         return super()._empty(program)

@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql.streaming import StreamingQueryListener
 
 from benchmarks.generators import lubm
-from deltalog.backends.spark.startup.session import session
+from deltalog.engines.spark.startup.session import session
 from deltalog.spark import Pipeline
 
 PROGRAM = Path(__file__).parent / "programs" / "lubm_l.dl"

@@ -29,10 +29,10 @@ from pathlib import Path
 
 from benchmarks.ontology import OWLRL, terms_of
 from deltalog import KnowledgeBase
-from deltalog.model.terms import IRI, RDF, XSD
-from deltalog.ontology.graph import RdfTriple, triples_of
-from deltalog.ontology.vocabulary import OWL, RDFS, SAME_AS
-from deltalog.syntax.ast import TRIPLES
+from deltalog.core.rules import TRIPLES
+from deltalog.core.terms import IRI, RDF, XSD
+from deltalog.extensions.ontology.graph import RdfTriple, triples_of
+from deltalog.extensions.ontology.vocabulary import OWL, RDFS, SAME_AS
 
 NAMES = (
     *("foaf", "skos", "dcterms", "prov", "time", "ssn", "sosa", "org", "dcat", "gr", "vcard", "doap", "sioc", "qb"),

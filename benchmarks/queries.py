@@ -7,7 +7,7 @@
 
 As in Joshi et al., a model is trained on goals that Algorithm 3 makes, and judged on others, made from derived facts,
 and on the 14 queries of LUBM; LUBM(10) and LUBM(20) are not among what it was trained on. (The depth of trees and such
-numbers of `deltalog.query.fit_model` were chosen with goals of yet another seed, on three of the settings.) Every goal
+numbers of `deltalog.evaluation.goals.fit_model` were chosen with goals of yet another seed, on three of the settings.) Every goal
 is asked several times by both methods, then as users ask it, all in one process; the least seconds of the process
 count. `learned` is that third one, so parsing, estimate, prediction and what is given up are in it. Materialising by
 itself, the third choice, is switched off for it.
@@ -29,10 +29,10 @@ from typing import Any
 from benchmarks import datasets
 from benchmarks.lubm_queries import QUERIES
 from deltalog import KnowledgeBase
-from deltalog.query.estimate import Features
-from deltalog.query.fit_model import CLASSIFIERS, ClassifierScore, Judged, cross_validated, train
-from deltalog.query.selector import Model
-from deltalog.query.training_goals import Example, examples, timed, write_examples
+from deltalog.evaluation.goals.estimate import Features
+from deltalog.evaluation.goals.fit_model import CLASSIFIERS, ClassifierScore, Judged, cross_validated, train
+from deltalog.evaluation.goals.selector import Model
+from deltalog.evaluation.goals.training_goals import Example, examples, timed, write_examples
 
 PROGRAMS = Path(__file__).with_name("programs")
 BOUND = ("Q1", "Q3", "Q10")
@@ -195,7 +195,7 @@ def _cell(name: str, value: Any) -> str:
 
 def report(folder: Path, measured: Sequence[Measured]) -> None:
     """Results, table and plots in a folder."""
-    from deltalog.query.bar_chart import bars
+    from deltalog.evaluation.goals.bar_chart import bars
 
     folder.mkdir(parents=True, exist_ok=True)
     lines = [line(one) for one in (*measured, together(measured))]
@@ -269,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from deltalog.query.training_goals import read_examples
+    from deltalog.evaluation.goals.training_goals import read_examples
 
     with TemporaryDirectory() as folder:
         kept = options.examples or Path(folder) / "examples.jsonl"

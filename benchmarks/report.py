@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.compare import key, read, seconds
 from benchmarks.papers import Figure, figures
 from benchmarks.tasks import TASKS
-from deltalog.model.errors import UsageError
+from deltalog.core.errors import UsageError
 
 OURS = "deltalog"
 HEADER = ("task", "way", "load s", "plan s", "task s", "spread", "x", "peak MB", "facts")

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 
 from deltalog import KnowledgeBase
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 NEVER, ALWAYS = 0, 1 << 20
 Edges = list[tuple[int, int]]

@@ -29,7 +29,7 @@ from typing import Any
 from benchmarks.measure import way, ways
 from benchmarks.registry import BENCHMARKS, Benchmark
 from benchmarks.tasks import ANSWER, ONCE, TASKS
-from deltalog.model.errors import UsageError
+from deltalog.core.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
 OURS, SCRATCH = "deltalog", "scratch"
@@ -354,7 +354,7 @@ def listed() -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    from deltalog.cli.bench import parser
+    from deltalog.apps.cli.bench import parser
 
     read = parser()
     options = read.parse_intermixed_args(words)

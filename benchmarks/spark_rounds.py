@@ -25,8 +25,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from deltalog import KnowledgeBase
-from deltalog.backends.spark.metrics import POLL_SECONDS, RestInterface
-from deltalog.backends.spark.startup.session import session
+from deltalog.engines.spark.metrics import POLL_SECONDS, RestInterface
+from deltalog.engines.spark.startup.session import session
 
 RULES = "path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), edge(Y, Z)."
 REST_TIMEOUT_SECONDS = 20.0

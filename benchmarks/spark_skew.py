@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 from benchmarks.spark_rounds import WITH_UI
 from deltalog import KnowledgeBase
-from deltalog.backends.spark.startup.session import session
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.engines.spark.startup.session import session
 
 PARTITIONS = 8
 WAYS = {"frequent values are literals": 0.02, "all values are joined": 1.0}

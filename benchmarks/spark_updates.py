@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.generators import lubm
 from benchmarks.spark_rounds import family_cpu_seconds
 from deltalog import KnowledgeBase
-from deltalog.backends.spark.startup.session import session
+from deltalog.engines.spark.startup.session import session
 
 PROGRAM = Path(__file__).parent / "programs" / "lubm_l.dl"
 FACTS = 8

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.tasks import ANSWER, STATES
-from deltalog.syntax.ast import Atom, Rule, Variable
-from deltalog.syntax.parser import parse, parse_goal
+from deltalog.core.rules import Atom, Rule, Variable
+from deltalog.languages.deltalog.parser import parse, parse_goal
 
 SEED = 7
 LARGE = 0.25

@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.datasets import lubm
 from benchmarks.registry import PROGRAMS, UNIVERSITY
 from deltalog import IRI, KnowledgeBase
-from deltalog.store.acknowledged import Acknowledged, acknowledge, read_acknowledged
+from deltalog.extensions.store.acknowledged import Acknowledged, acknowledge, read_acknowledged
 
 PROGRAM = PROGRAMS / "lubm_l.dl"
 GOAL = f"<{UNIVERSITY}Student>(?x), <{UNIVERSITY}advisor>(?x, ?y), <{UNIVERSITY}Chair>(?y)"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalog import __version__
-from deltalog.cli.main import COMMANDS
+from deltalog.apps.cli.main import COMMANDS
 
 project = "deltalog"
 author = "the deltalog developers"
@@ -38,7 +38,7 @@ def command_page() -> str:
     """The reference of the command line, from its parsers."""
     parts = ["# The command line\n", "`deltalog COMMAND --help` prints the same.\n"]
     for name in COMMANDS:
-        parser = import_module(f"deltalog.cli.{name}").parser()
+        parser = import_module(f"deltalog.apps.cli.{name}").parser()
         parts.append(f"## deltalog {name}\n\n```text\n{parser.format_help().strip()}\n```\n")
     return "\n".join(parts)
 

@@ -1,15 +1,15 @@
-"""Plans of the algebra (`deltalog.plan.ir`) that contain each other in every way, and what they mean, row by row."""
+"""Plans of the algebra (`deltalog.evaluation.plan.ir`) that contain each other in every way, and what they mean, row by row."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from deltalog.expressions import scalar
-from deltalog.model.terms import Value, key
-from deltalog.plan import ir
-from deltalog.plan.ir import Plan
-from deltalog.syntax.ast import AggregateCall, Atom, Call, Constant, Pred, Variable
+from deltalog.core.rules import AggregateCall, Atom, Call, Constant, Pred, Variable
+from deltalog.core.terms import Value, key
+from deltalog.evaluation.plan import ir
+from deltalog.evaluation.plan.ir import Plan
+from deltalog.functions import scalar
 
 Row = dict[Variable, Value]
 Relations = Mapping[Pred, Sequence[tuple[Value, ...]]]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from deltalog.core.rules import Pred
+from deltalog.core.terms import Value, key
+from deltalog.core.tuning import Tuning
 from deltalog.kernels import compiling
-from deltalog.model.terms import Value, key
-from deltalog.model.tuning import Tuning
-from deltalog.syntax.ast import Pred
 
 if TYPE_CHECKING:
     from deltalog import KnowledgeBase
-    from deltalog.model.tuning import Tuning
-    from deltalog.query.goal_evaluator import GoalEvaluator
+    from deltalog.core.tuning import Tuning
+    from deltalog.evaluation.goals.goal_evaluator import GoalEvaluator
 
 ENGINES = ("naive", "local")
 
@@ -105,7 +105,7 @@ def spark() -> Iterator[Any]:
     """The session that every knowledge base of the tests uses; without Java these tests are skipped."""
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         pytest.skip("there is no Java")
-    from deltalog.backends.spark.startup.session import session
+    from deltalog.engines.spark.startup.session import session
 
     active = session("local[2]", settings={"spark.driver.memory": "3072m"})  # each process of pytest-xdist has one
     yield active

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from deltalog import KnowledgeBase
-from deltalog.engine.naive import FactStore, bindings
-from deltalog.maintenance.counting import counted
-from deltalog.maintenance.derivation_counts import Counts
-from deltalog.model.facts import rows
-from deltalog.model.limits import Limits
-from deltalog.plan.ir import Part
-from deltalog.plan.variants import counts as counts_of
-from deltalog.syntax.ast import Constant, Pred, Rule
+from deltalog.core.limits import Limits
+from deltalog.core.rules import Constant, Pred, Rule
+from deltalog.evaluation.facts import rows
+from deltalog.evaluation.maintenance.counting import counted
+from deltalog.evaluation.maintenance.derivation_counts import Counts
+from deltalog.evaluation.naive import FactStore, bindings
+from deltalog.evaluation.plan.ir import Part
+from deltalog.evaluation.plan.variants import counts as counts_of
 
 Counted = dict[tuple[Pred, tuple[Any, ...]], int]
 

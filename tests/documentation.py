@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 NOISE = "compiling kernels for large data; this happens once and takes some seconds\n"

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations, permutations
 
-from deltalog.plan.hypertree.decompose import TreeNode
-from deltalog.syntax.ast import Atom, Variable, variables
+from deltalog.core.rules import Atom, Variable, variables
+from deltalog.evaluation.plan.hypertree.decompose import TreeNode
 
 Edge = frozenset[Variable]
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from deltalog.io.triples import print_term
-from deltalog.model.errors import DataError
-from deltalog.model.terms import IRI, XSD, BlankNode, Value, literal
+from deltalog.core.errors import DataError
+from deltalog.core.terms import IRI, XSD, BlankNode, Value, literal
+from deltalog.formats.triples import print_term
 
 texts = st.one_of(
     st.sampled_from(["", "12", "-3", "007", "1.5", "-0", "1e5", "true", "<a>", "_:b", '"x"@en', '"x"^^<y>', "\ufeffa"]),

@@ -11,9 +11,9 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.backends.capabilities import Capabilities
-from deltalog.backends.local import LocalBackend
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local import LocalBackend
+from deltalog.evaluation.capabilities import Capabilities
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import materialise
 
-from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, datatype, lexical
+from deltalog.core.terms import IRI, XSD, BlankNode, Literal, Value, datatype, lexical
 
 CASES = Path(__file__).parent / "cases"
 PROGRAMS = sorted(CASES.glob("*/*.dl"))

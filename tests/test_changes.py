@@ -12,12 +12,12 @@ from counted import check_counts, count_all
 from test_cases import CASES, expected, line
 
 from deltalog import KnowledgeBase, NotStratified, UnsafeRule, UsageError
-from deltalog.backends.local import LocalBackend
-from deltalog.backends.local.capabilities import LocalCounting, LocalTupleMaintenance
-from deltalog.backends.local.codec import LocalCodec
-from deltalog.model.change import Change
-from deltalog.model.facts import of_predicate
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local import LocalBackend
+from deltalog.engines.local.capabilities import LocalCounting, LocalTupleMaintenance
+from deltalog.engines.local.codec import LocalCodec
+from deltalog.evaluation.change import Change
+from deltalog.evaluation.facts import of_predicate
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).

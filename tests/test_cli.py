@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase, __version__
-from deltalog.cli.main import COMMANDS, main
+from deltalog.apps.cli.main import COMMANDS, main
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).\n"
 NUMBERS = "n(0).  n(Y) :- n(X), BIND(X + 1 AS Y).\n"
@@ -70,8 +70,8 @@ def lines(path: Path) -> list[str]:
 
 def test_version_is_instant_and_loads_nothing() -> None:
     code = (
-        "import sys; sys.argv = ['deltalog', '--version']; from deltalog.cli.main import main; assert main() == 0; "
-        "print(sorted(sys.modules.keys() & {'numpy', 'numba', 'lark', 'pyarrow', 'pyspark', 'deltalog.kb'}))"
+        "import sys; sys.argv = ['deltalog', '--version']; from deltalog.apps.cli.main import main; assert main() == 0; "
+        "print(sorted(sys.modules.keys() & {'numpy', 'numba', 'lark', 'pyarrow', 'pyspark', 'deltalog.knowledge_base.facade'}))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == [f"deltalog {__version__}", "[]"]
@@ -80,7 +80,7 @@ def test_version_is_instant_and_loads_nothing() -> None:
 def test_a_wrong_program_is_told_before_numba_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "wrong.dl").write_text("p(X) :- q(Y).")
     code = (
-        "import sys; from deltalog.cli.main import main; assert main(['run', 'wrong.dl']) == 1; "
+        "import sys; from deltalog.apps.cli.main import main; assert main(['run', 'wrong.dl']) == 1; "
         "print(sorted(sys.modules.keys() & {'numpy', 'numba', 'pyarrow'}))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
@@ -117,7 +117,7 @@ def test_an_interrupt_waits_until_a_kernel_is_loaded() -> None:
     """So does a second one: Numba crashes when it is left."""
     code = """
 import signal
-from deltalog.concurrency.interrupts import check_interrupts, raise_interrupts
+from deltalog.core.concurrency.interrupts import check_interrupts, raise_interrupts
 
 numba = {"__name__": "numba.core.dispatcher", "signal": signal}
 exec("def load(): signal.raise_signal(signal.SIGINT); return 'loaded'", numba)
@@ -136,19 +136,19 @@ for call in (check_interrupts, numba["load"], check_interrupts):
 def test_an_interrupt_inside_of_a_destructor_is_not_lost(tmp_path: Path) -> None:
     code = """
 import signal, sys
-import deltalog.cli.run
-from deltalog.cli.main import main
+import deltalog.apps.cli.run
+from deltalog.apps.cli.main import main
 
 class HalfMade:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 
-def interrupted(options, run=deltalog.cli.run.run):
+def interrupted(options, run=deltalog.apps.cli.run.run):
     HalfMade()
     return run(options)
 
 sys.argv = ["deltalog", "run", "--quiet", "numbers.dl"]
-deltalog.cli.run.run = interrupted
+deltalog.apps.cli.run.run = interrupted
 sys.exit(main())
 """
     (tmp_path / "numbers.dl").write_text(NUMBERS)
@@ -161,8 +161,8 @@ def test_what_fails_after_an_interrupt_fails_because_of_it(tmp_path: Path) -> No
     """A JVM that heard the signal, too, is gone, say, and a library that caught the interrupt complains of that."""
     code = """
 import signal, sys
-import deltalog.cli.run
-from deltalog.cli.main import main
+import deltalog.apps.cli.run
+from deltalog.apps.cli.main import main
 
 def interrupted(options):
     try:
@@ -171,7 +171,7 @@ def interrupted(options):
         raise ConnectionError("nobody there")
 
 sys.argv = ["deltalog", "run", "--quiet", "numbers.dl"]
-deltalog.cli.run.run = interrupted
+deltalog.apps.cli.run.run = interrupted
 sys.exit(main())
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60)
@@ -364,7 +364,7 @@ def _shell(words: str, folder: Path, environment: dict[str, str] | None = None) 
 
 
 def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltalog.kb.KnowledgeBase.plan", lambda self: 1 / 0)
+    monkeypatch.setattr("deltalog.knowledge_base.facade.KnowledgeBase.plan", lambda self: 1 / 0)
     code, _, err = deltalog("plan", "paths.dl")
     assert code == 1
     assert "internal error (ZeroDivisionError: division by zero)" in err
@@ -416,7 +416,7 @@ def test_progress_and_table_go_to_standard_error(deltalog: Run) -> None:
 def test_the_engine_is_chosen_once(deltalog: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run uses memory, so that the same choice after it might be another one."""
     available = iter([8 << 30])
-    monkeypatch.setattr("deltalog.cli.choose_engine.available_memory", lambda: next(available, 1))
+    monkeypatch.setattr("deltalog.apps.cli.choose_engine.available_memory", lambda: next(available, 1))
     code, out, _ = deltalog("run", "paths.dl", "--data", "edge.csv", "--json")
     report = json.loads(out)
     assert (code, report["engine"]) == (0, "local")
@@ -426,8 +426,8 @@ def test_the_engine_is_chosen_once(deltalog: Run, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("words", [["run", "--help"], ["query", "--help"], ["run", "p.dl", "--memory", "lots"]])
 def test_help_and_wrong_usage_load_no_engine(words: list[str]) -> None:
     code = (
-        f"import sys; from deltalog.cli.main import main\ntry: main({words!r})\nexcept SystemExit: pass\n"
-        "print('loaded:', sorted(sys.modules.keys() & {'numpy', 'numba', 'lark', 'pyarrow', 'deltalog.kb'}))"
+        f"import sys; from deltalog.apps.cli.main import main\ntry: main({words!r})\nexcept SystemExit: pass\n"
+        "print('loaded:', sorted(sys.modules.keys() & {'numpy', 'numba', 'lark', 'pyarrow', 'deltalog.knowledge_base.facade'}))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "loaded: []"
@@ -610,7 +610,7 @@ def test_a_terminal_has_tables(deltalog: Run, tmp_path: Path, monkeypatch: pytes
     (tmp_path / "ages.dl").write_text(
         "PREFIX : <http://e/> :age[:ada, 36]. :age[:bo, 4]. :old[?x, ?n] :- :age[?x, ?n]."
     )
-    monkeypatch.setattr("deltalog.cli.terminal.terminal_width", lambda _: 80)
+    monkeypatch.setattr("deltalog.apps.cli.terminal.terminal_width", lambda _: 80)
     out = deltalog("run", "ages.dl", "-q", "--show", ":old")[1]
     assert out == ":old: 2 facts\nx      n\n----  --\n:ada  36\n:bo    4\n\n"
 

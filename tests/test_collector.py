@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.concurrency.collector import rare_collections
+from deltalog.core.concurrency.collector import rare_collections
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from counted import check_counts, count_all, kept
 
 from deltalog import KnowledgeBase
-from deltalog.model.tuning import Tuning
-from deltalog.syntax.ast import Pred
+from deltalog.core.rules import Pred
+from deltalog.core.tuning import Tuning
 
 TRANSITIVE = "R(X, Z) :- R(X, Y), R(Y, Z)."
 SYMMETRIC = "R(Y, X) :- R(X, Y)."

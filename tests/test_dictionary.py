@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_values import odd_blanks, values
 
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError
-from deltalog.model.terms import IRI, XSD, BlankNode, Kind, Literal, key, kind, literal
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.errors import DataError
+from deltalog.core.terms import IRI, XSD, BlankNode, Kind, Literal, key, kind, literal
 
 
 @settings(max_examples=200, deadline=None)

@@ -21,10 +21,10 @@ from urllib.parse import quote
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.cli.main import main
-from deltalog.server import documents
-from deltalog.syntax.ast import Atom, Variable
-from deltalog.syntax.printer import print_literal
+from deltalog.apps.cli.main import main
+from deltalog.apps.server import documents
+from deltalog.core.rule_text import print_literal
+from deltalog.core.rules import Atom, Variable
 
 sys.path.insert(0, str(Path(__file__).parent / "server"))
 from serving import client

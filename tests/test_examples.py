@@ -13,7 +13,7 @@ import pytest
 from documentation import ROOT, blocks, check_console, page, run_script, with_examples
 from notebook import code_cells, run_notebook
 
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 EXAMPLES = ROOT / "examples"
 NAMES = sorted(folder.name for folder in EXAMPLES.iterdir() if folder.is_dir())

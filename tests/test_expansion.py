@@ -7,13 +7,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from deltalog.backends.local.codec import load
-from deltalog.backends.local.expansion import NameExpansion, expanded, mentioning, normalised
-from deltalog.backends.local.relation import Relation
-from deltalog.backends.local.sorted_runs import pack
-from deltalog.backends.local.virtual_relation import VirtualDifference
-from deltalog.model.equality_classes import EqualityClasses
-from deltalog.model.tuning import Tuning
+from deltalog.core.equality_classes import EqualityClasses
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local.codec import load
+from deltalog.engines.local.expansion import NameExpansion, expanded, mentioning, normalised
+from deltalog.engines.local.relation import Relation
+from deltalog.engines.local.sorted_runs import pack
+from deltalog.engines.local.virtual_relation import VirtualDifference
 
 IDS = 12
 Row = tuple[int, ...]

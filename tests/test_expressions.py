@@ -1,4 +1,4 @@
-"""The meaning of expressions: `deltalog.expressions.scalar` is the reference that every engine follows."""
+"""The meaning of expressions: `deltalog.functions.scalar` is the reference that every engine follows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltalog.expressions.scalar import ExpressionFails, aggregate, compiled, evaluate, holds, order
-from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, key, literal
-from deltalog.syntax.ast import Call, Constant, Variable
+from deltalog.core.rules import Call, Constant, Variable
+from deltalog.core.terms import IRI, XSD, BlankNode, Literal, Value, key, literal
+from deltalog.functions.scalar import ExpressionFails, aggregate, compiled, evaluate, holds, order
 
 FAILS = "fails"
 MOST, LEAST = 2**63 - 1, -(2**63)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.engine.failed_expressions import FailedExpression
-from deltalog.model.terms import Value
+from deltalog.core.terms import Value
+from deltalog.evaluation.failed_expressions import FailedExpression
 
 
 def failures(program: str, rows: list[tuple[Value, ...]], **options: object) -> list[FailedExpression]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 sys.path.insert(0, str(Path(__file__).parent / "server"))
 from serving import client, post

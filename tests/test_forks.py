@@ -21,7 +21,7 @@ from test_threads import READERS, STEPS, change, edges, knowledge_base
 from watchdog import watch, watched
 
 from deltalog import KnowledgeBase
-from deltalog.concurrency.locks import CallLock, awaited_lock
+from deltalog.core.concurrency.locks import CallLock, awaited_lock
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 MANY = 60_000  # more than `workers.PARALLEL_ROWS`

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from deltalog.expressions.sparql_operators import CASTS as SPARQL_CASTS
-from deltalog.expressions.sparql_operators import FUNCTIONS as IMPLEMENTED
-from deltalog.query.sparql.parse_expressions import AGGREGATES as SPARQL_AGGREGATES
-from deltalog.query.sparql.parse_expressions import ARGUMENTS, FRESH
-from deltalog.syntax.functions import AGGREGATES, CASTS, FROM_SPARQL, FUNCTIONS, NOT_IN_RULES, spelled
+from deltalog.functions.signatures import AGGREGATES, CASTS, FROM_SPARQL, FUNCTIONS, NOT_IN_RULES, spelled
+from deltalog.functions.sparql_operators import CASTS as SPARQL_CASTS
+from deltalog.functions.sparql_operators import FUNCTIONS as IMPLEMENTED
+from deltalog.languages.sparql.parse_expressions import AGGREGATES as SPARQL_AGGREGATES
+from deltalog.languages.sparql.parse_expressions import ARGUMENTS, FRESH
 
 PAGE = Path(__file__).parents[1] / "docs" / "functions.md"
 OPERATORS = {"+", "-", "*", "/", "=", "!=", "<", "<=", ">", ">=", "&&", "||", "!", "in", "not in"}

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from deltalog import KnowledgeBase
-from deltalog.backends.local.codec import load
-from deltalog.backends.local.held_bytes import held_bytes
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local.codec import load
+from deltalog.engines.local.held_bytes import held_bytes
 
 
 def table(start: int, size: int, arity: int = 2) -> Any:

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from benchmarks.generators.motivating import motivating as generated
 from deltalog import KnowledgeBase, UsageError
-from deltalog.backends.local.index_join import IndexJoin
-from deltalog.engine import replan_joins
-from deltalog.model.facts import of_predicate
-from deltalog.model.tuning import Tuning
-from deltalog.plan.hypertree.decompose import TreeNode, decompose, with_functional_leaves
-from deltalog.plan.hypertree.gyo import is_acyclic
-from deltalog.plan.ir import Part
-from deltalog.plan.statistics import UnknownStatistics
-from deltalog.syntax.ast import Atom, Pred, Variable, variables
+from deltalog.core.rules import Atom, Pred, Variable, variables
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local.index_join import IndexJoin
+from deltalog.evaluation import replan_joins
+from deltalog.evaluation.facts import of_predicate
+from deltalog.evaluation.plan.hypertree.decompose import TreeNode, decompose, with_functional_leaves
+from deltalog.evaluation.plan.hypertree.gyo import is_acyclic
+from deltalog.evaluation.plan.ir import Part
+from deltalog.evaluation.plan.statistics import UnknownStatistics
 
 WAYS = ("standard", "hypertree", "combined")
 

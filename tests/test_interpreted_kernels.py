@@ -17,11 +17,11 @@ from conftest import as_sets, materialise
 from test_cases import PROGRAMS
 
 from deltalog import KnowledgeBase, UsageError
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.terms import IRI, BlankNode, Literal
 from deltalog.kernels import bits, blake2b, compiling, digest, graphs, join, point_lookup, reachable_sets, sorted_keys
 from deltalog.kernels.compiling import KERNELS, Kernel, Outgrown
 from deltalog.kernels.join import RUNS
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.terms import IRI, BlankNode, Literal
 
 ENDS = [0, 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]
 HALF = np.uint64(32)
@@ -373,7 +373,7 @@ WRONG = {
 
 
 def read(path: Path) -> Any:
-    from deltalog.model.errors import DeltalogError
+    from deltalog.core.errors import DeltalogError
 
     kb = KnowledgeBase("")
     try:
@@ -523,7 +523,7 @@ def test_a_small_program_loads_no_numba(tmp_path: Path) -> None:
     (tmp_path / "edge.csv").write_text("".join(f"a{i % 700},a{(7 * i) % 900}\n" for i in range(2000)))
     (tmp_path / "rules.dl").write_text(RULES.replace("path(X, Z) :- path(X, Y), edge(Y, Z).", ""))
     code = (
-        "import sys; from deltalog.cli.main import main\n"
+        "import sys; from deltalog.apps.cli.main import main\n"
         "try: main(['run', 'rules.dl', '--data', 'edge.csv', '--out', 'out', '--quiet'])\n"
         "except SystemExit as end: assert not end.code\n"
         "assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules"

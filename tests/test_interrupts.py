@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.concurrency import interrupts
-from deltalog.concurrency.interrupts import check_interrupts, is_shielded, shielded
+from deltalog.core.concurrency import interrupts
+from deltalog.core.concurrency.interrupts import check_interrupts, is_shielded, shielded
 
 ROOT = Path(__file__).parent.parent
 PATHS = "path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), edge(Y, Z)."

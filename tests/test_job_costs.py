@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deltalog.maintenance.policy import DecisionKind, JobEstimate, decide_all
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.evaluation.maintenance.policy import DecisionKind, JobEstimate, decide_all
 
 TUNING = Tuning(jobs_per_stratum=4.0, jobs_per_recursive_stratum=10.0)
 

@@ -26,8 +26,8 @@ from deltalog import (
     UnsafeRule,
     UsageError,
 )
-from deltalog.model.naming import Names
-from deltalog.model.terms import RDF_TYPE
+from deltalog.core.naming import Names
+from deltalog.core.terms import RDF_TYPE
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deltalog import DataError, Files, KnowledgeBase, NotStratified, UsageError
-from deltalog.model.change import Change
+from deltalog.evaluation.change import Change
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
 ASKED: dict[str, Any] = {

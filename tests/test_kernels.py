@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from numba import njit
 
 from deltalog import KnowledgeBase
-from deltalog.backends.local.sorted_runs import pack, sort_distinct, unpack
-from deltalog.expressions.scalar import skolem_of
+from deltalog.core.terms import BlankNode
+from deltalog.engines.local.sorted_runs import pack, sort_distinct, unpack
+from deltalog.functions.scalar import skolem_of
 from deltalog.kernels.blake2b import NAME, skolem_names
 from deltalog.kernels.run_search import STRIDE, search
 from deltalog.kernels.sorted_keys import lead_offsets, mark_members, mark_members_words, ranges_pairs, ranges_words
-from deltalog.model.terms import BlankNode
 
 DISPATCHER = search.dispatcher
 COMPILED_SEARCH = njit(lambda places, run, key: DISPATCHER(places, run, key))

@@ -161,5 +161,5 @@ def test_the_architecture_page_has_every_layer() -> None:
 def test_threads_and_cached_values_have_one_owner(module: str) -> None:
     """`functools.cached_property` of Python 3.11 holds a lock that forks inherit; pools can wait for themselves."""
     text = path_of(module).read_text()
-    assert "functools import cached_property" not in text, "import it from deltalog.concurrency.cached"
+    assert "functools import cached_property" not in text, "import it from deltalog.core.concurrency.cached"
     assert "ThreadPoolExecutor(" not in text or module in ("backends.local.workers", "io.ntriples")

@@ -13,9 +13,9 @@ import pytest
 from conftest import as_sets
 
 from deltalog import IRI, KnowledgeBase, LimitReached
-from deltalog.backends.local.column_expressions import UNCHECKED_ROWS
-from deltalog.model.limits import MEMORY_INTERVAL_SECONDS, FactCount, Limits
-from deltalog.model.tuning import Tuning
+from deltalog.core.limits import MEMORY_INTERVAL_SECONDS, FactCount, Limits
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local.column_expressions import UNCHECKED_ROWS
 
 # Rules that go on for ever as soon as there is a fact s(0), and a goal that needs them. END(X) ends them at a number.
 ENDLESS = {

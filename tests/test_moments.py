@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltalog.model.datetimes import Moment, moment
+from deltalog.core.datetimes import Moment, moment
 
 INVALID_TIMES = (
     *("", "2006-08-23", "2006-08-23T9:00:00", "2006-08-23T09:00", "2006-13-23T09:00:00", "2006-02-29T00:00:00"),

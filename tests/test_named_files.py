@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltalog import DataError, KnowledgeBase, ProgramError, UsageError
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 RULES = "path(X, Y) :- edge(X, Y, _) .\npath(X, Z) :- path(X, Y), edge(Y, Z, _) .\n"
 INPUT = '@input edge from "data/edges.csv" (header = true, types = [km = float]) .\n'

@@ -9,7 +9,7 @@ import pytest
 
 import deltalog
 from deltalog import IRI, BlankNode, KnowledgeBase, Literal, UsageError
-from deltalog.model.html_table import ROWS, html_table
+from deltalog.core.html_table import ROWS, html_table
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
 

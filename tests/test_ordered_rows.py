@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltalog.engine.ordered_rows import OrderedRows, StageRow, ValueOrder
+from deltalog.evaluation.ordered_rows import OrderedRows, StageRow, ValueOrder
 
 values = st.one_of(st.integers(0, 3), st.sampled_from("abcd"))
 facts = st.tuples(st.integers(0, 3), st.sampled_from("abcd"), values)

@@ -14,16 +14,16 @@ from algebra import LEAVES, OPERATORS, C, E, X, Y, distinct_rows, nested
 from watchdog import watched
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.backends.base import run
-from deltalog.backends.capabilities import required
-from deltalog.backends.codec import encode_rows
-from deltalog.backends.local import LocalBackend
-from deltalog.backends.local.table import Table
-from deltalog.backends.local.workers import Workers, _Batch
-from deltalog.model.limits import Limits
-from deltalog.model.terms import Value, key
-from deltalog.model.tuning import Tuning
-from deltalog.plan.ir import Part, Plan, columns
+from deltalog.core.limits import Limits
+from deltalog.core.terms import Value, key
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local import LocalBackend
+from deltalog.engines.local.table import Table
+from deltalog.engines.local.workers import Workers, _Batch
+from deltalog.evaluation.backend import run
+from deltalog.evaluation.capabilities import required
+from deltalog.evaluation.codec import encode_rows
+from deltalog.evaluation.plan.ir import Part, Plan, columns
 from deltalog.program.schemes import Scheme, SchemeKind
 
 PATIENCE = 500  # seconds that a thread waits for another on a busy machine

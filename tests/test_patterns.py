@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.model.terms import Value, key
-from deltalog.model.tuning import Tuning
+from deltalog.core.terms import Value, key
+from deltalog.core.tuning import Tuning
 from deltalog.program.recognise import SCHEME_SETTINGS
 
 
@@ -95,7 +95,7 @@ def test_a_removed_rule_makes_a_table_again() -> None:
 
 
 def test_large_differences_are_not_listed() -> None:
-    from deltalog.backends.local.virtual_relation import VirtualDifference
+    from deltalog.engines.local.virtual_relation import VirtualDifference
 
     tuning = Tuning(closure_max_listed_difference=3)
     kb = KnowledgeBase("r(X, Z) :- r(X, Y), r(Y, Z).", schemes="scheme", tuning=tuning)

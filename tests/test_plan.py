@@ -9,15 +9,15 @@ from random import Random
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.engine.seminaive import Relations
-from deltalog.model.tuning import Tuning
-from deltalog.plan.ir import Part
-from deltalog.plan.join_order import StepNote, _from_delta, _Planner, _scan, plan_body
-from deltalog.plan.rule_graph_svg import draw
-from deltalog.plan.statistics import CachedStatistics
+from deltalog.core.rules import Atom, Constant, Pred, Variable, variables
+from deltalog.core.tuning import Tuning
+from deltalog.evaluation.plan.ir import Part
+from deltalog.evaluation.plan.join_order import StepNote, _from_delta, _Planner, _scan, plan_body
+from deltalog.evaluation.plan.rule_graph_svg import draw
+from deltalog.evaluation.plan.statistics import CachedStatistics
+from deltalog.evaluation.seminaive import Relations
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program import analyse
-from deltalog.syntax.ast import Atom, Constant, Pred, Variable, variables
-from deltalog.syntax.parser import parse
 
 
 class Sizes:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.engine.report import Round, RoundSeries
-from deltalog.model.text_table import cut, places, text_table
-from deltalog.model.watching import FileRead, Watcher, watching
-from deltalog.progress_bar import Status, described
+from deltalog.core.text_table import cut, places, text_table
+from deltalog.core.watching import FileRead, Watcher, watching
+from deltalog.evaluation.report import Round, RoundSeries
+from deltalog.knowledge_base.progress_bar import Status, described
 
 TRIPLES = """PREFIX : <http://e/>
 [?x, rdf:type, ?d] :- [?x, rdf:type, ?c], [?c, rdfs:subClassOf, ?d] .

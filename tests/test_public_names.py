@@ -36,7 +36,7 @@ def test_names_that_docs_and_messages_mention() -> None:
 
 def test_exceptions_are_where_tracebacks_say() -> None:
     for each in walk_packages(deltalog.__path__, "deltalog."):
-        if each.name.startswith(("deltalog.model", "deltalog.store", "deltalog.io")):
+        if each.name.startswith(("deltalog.core", "deltalog.extensions.store", "deltalog.formats")):
             import_module(each.name)
     waiting, wrong = [DeltalogError], []
     while waiting:

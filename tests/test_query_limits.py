@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.model.limits import checked_sort
+from deltalog.core.limits import checked_sort
 
 SIDE = 100  # of the product, which has 10,000 rows
 MOST_CALLS = 9_500  # between two checks: less than one per row
@@ -181,7 +181,7 @@ def test_memory_of_the_process() -> None:
 
 
 def test_sort_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltalog.model.limits.UNCHECKED_SORT", 7)
+    monkeypatch.setattr("deltalog.core.limits.UNCHECKED_SORT", 7)
     rows = [(i * 7919 % 101 % 10, i) for i in range(100)]
     for reverse in (False, True):
         assert checked_sort(rows, lambda row: row[0], reverse) == sorted(rows, key=lambda row: row[0], reverse=reverse)

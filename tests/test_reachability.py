@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from deltalog.backends.local.reachability import Reachability
-from deltalog.backends.local.sorted_runs import pack, sort_distinct
-from deltalog.backends.local.table import Table
+from deltalog.engines.local.reachability import Reachability
+from deltalog.engines.local.sorted_runs import pack, sort_distinct
+from deltalog.engines.local.table import Table
 
 Edges = set[tuple[int, int]]
 

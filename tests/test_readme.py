@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from documentation import ROOT, blocks, check_console, page, with_examples
 
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 README = page("README.md")
 FIRST_SCREEN = README.split("\n## ")[0]

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase
-from deltalog.backends.local.column_expressions import ColumnExpressions
-from deltalog.backends.local.index_join import Rows
-from deltalog.backends.local.record_fields import RecordFields
-from deltalog.expressions.scalar import ExpressionFails, evaluate, holds
-from deltalog.expressions.souffle_functors import NIL, PREFIX, RECORD, record
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.limits import Limits
-from deltalog.model.terms import IRI, Literal, Value, key
-from deltalog.model.tuning import Tuning
-from deltalog.syntax.ast import Call, Constant, Expression, Variable
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.limits import Limits
+from deltalog.core.rules import Call, Constant, Expression, Variable
+from deltalog.core.terms import IRI, Literal, Value, key
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local.column_expressions import ColumnExpressions
+from deltalog.engines.local.index_join import Rows
+from deltalog.engines.local.record_fields import RecordFields
+from deltalog.functions.scalar import ExpressionFails, evaluate, holds
+from deltalog.functions.souffle_functors import NIL, PREFIX, RECORD, record
 
 texts = st.text(st.sampled_from(list('ab,[]{}"\\\n\0é😀\udc80')), max_size=8)
 plain = st.one_of(st.integers(-5, 5), st.integers(-(2**31), 2**32), st.floats(), texts, st.just(NIL))

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.expressions.regular_expressions import RegularExpression, compiled, replaced
+from deltalog.functions.regular_expressions import RegularExpression, compiled, replaced
 
 SLOW = ("(a+)+b", "(a|a)*b", "(a|aa)+b", "(a*)*b", "a*a*a*a*a*b", "(a?){40}a{40}b", "(.*a){12}b", "(?:a+|a)+?b")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.backends.local.backend import LocalBackend
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local.backend import LocalBackend
 
 ROUNDS = 20_000
 FEW_CALLS = 50

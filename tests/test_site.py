@@ -11,7 +11,7 @@ import pytest
 
 import deltalog
 import deltalog.spark
-from deltalog.cli.main import COMMANDS
+from deltalog.apps.cli.main import COMMANDS
 
 pytest.importorskip("sphinx")
 ROOT = Path(__file__).parent.parent

@@ -13,11 +13,11 @@ from hypothesis import given
 from random_values import values
 
 from deltalog import BlankNode, KnowledgeBase
-from deltalog.backends.local import column_expressions
-from deltalog.backends.local.skolem_cache import NamedTerms, SkolemCache
-from deltalog.expressions.scalar import skolem, skolem_part
-from deltalog.model.terms import Value, key
-from deltalog.model.tuning import Tuning
+from deltalog.core.terms import Value, key
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local import column_expressions
+from deltalog.engines.local.skolem_cache import NamedTerms, SkolemCache
+from deltalog.functions.scalar import skolem, skolem_part
 
 PROGRAM = """
     pair(?e), of(?e, ?x), of(?e, ?y) :- edge(?x, ?y), BIND(SKOLEM("pair", ?x, ?y) AS ?e).

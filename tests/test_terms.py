@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from deltalog.model.terms import IRI, XSD, BlankNode, Kind, Literal, datatype, key, kind, lexical, literal, number
+from deltalog.core.terms import IRI, XSD, BlankNode, Kind, Literal, datatype, key, kind, lexical, literal, number
 
 
 @pytest.mark.parametrize(

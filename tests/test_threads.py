@@ -14,7 +14,7 @@ from conftest import in_parallel
 from watchdog import watched
 
 from deltalog import KnowledgeBase
-from deltalog.model.dictionary import Dictionary
+from deltalog.core.dictionary import Dictionary
 
 RULES = """
 path(X, Y) :- edge(X, Y).

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import IRI, DataWarning, DeltalogWarning, KnowledgeBase, UsageError
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 PATH = "path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), edge(Y, Z)."
 RDF = "PREFIX : <http://e.org/> big(X) :- :Dog(X), :owner(X, _)."

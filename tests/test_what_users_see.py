@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, KnowledgeBase, UsageError
-from deltalog.engine.report import Round
-from deltalog.model.change import Difference
-from deltalog.model.terms import RDF_TYPE
-from deltalog.query.adornment import AdornedName
-from deltalog.syntax.ast import HiddenName, Pred
+from deltalog.core.rules import HiddenName, Pred
+from deltalog.core.terms import RDF_TYPE
+from deltalog.evaluation.change import Difference
+from deltalog.evaluation.goals.adornment import AdornedName
+from deltalog.evaluation.report import Round
 
 P = "PREFIX : <http://e/>\n"
 SUBCLASSES = "[?x, rdf:type, ?d] :- [?x, rdf:type, ?c], [?c, rdfs:subClassOf, ?d] .\n"

@@ -1,4 +1,4 @@
-// Bundles src/ into ../src/deltalog/server/static, with a gzipped copy of each text and the licences of what is in it.
+// Bundles src/ into ../src/deltalog/apps/server/static, with a gzipped copy of each text and the licences of what is in it.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = resolve(here, "../src/deltalog/server/static");
+const out = resolve(here, "../src/deltalog/apps/server/static");
 
 const result = await build({
   absWorkingDir: here,

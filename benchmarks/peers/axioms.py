@@ -25,8 +25,8 @@ from urllib.parse import quote
 
 from benchmarks.peers.base import CannotExpress
 from benchmarks.peers.tables import Clause, spelled
-from deltalog.model.terms import RDF_TYPE
-from deltalog.syntax.ast import Atom, Constant, Pred, Term
+from deltalog.core.rules import Atom, Constant, Pred, Term
+from deltalog.core.terms import RDF_TYPE
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"

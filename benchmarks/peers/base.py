@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from deltalog.syntax.ast import Rule
+from deltalog.core.rules import Rule
 
 Facts = dict[str, set[tuple[str, ...]]]
 
@@ -94,7 +94,7 @@ class Stopwatch:
 
 def family_peak() -> int:
     """The peak of this process and of those that it has started and that still live, such as Spark's JVM, together."""
-    from deltalog.model.limits import peak_memory
+    from deltalog.core.limits import peak_memory
 
     return peak_memory() + sum(_high_water(pid) for pid in _descendants(os.getpid()))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.peers import tables
 from benchmarks.peers.base import Outcome, Stopwatch, package_version
 from benchmarks.peers.tables import Clause, Tables
-from deltalog.syntax.ast import Atom, Constant, Rule, Term, Variable
+from deltalog.core.rules import Atom, Constant, Rule, Term, Variable
 
 
 class Clingo:

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.peers import tables
 from benchmarks.peers.base import Outcome, Stopwatch, package_version
 from benchmarks.peers.tables import Clause, Tables
-from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term, Variable
+from deltalog.core.rules import Atom, Constant, Pred, Rule, Term, Variable
 
 SCRIPT = "components.json"
 

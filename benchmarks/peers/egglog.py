@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.peers import tables
 from benchmarks.peers.base import CannotExpress, Outcome, Stopwatch, package_version
 from benchmarks.peers.tables import Clause, Tables
-from deltalog.syntax.ast import Atom, Constant, Rule, Term
+from deltalog.core.rules import Atom, Constant, Rule, Term
 
 
 class Egglog:

@@ -19,8 +19,8 @@ from typing import Any
 from benchmarks.peers import tables
 from benchmarks.peers.base import Outcome, Stopwatch, package_version
 from benchmarks.peers.tables import Clause, Stored
-from deltalog.model.terms import RDF_TYPE
-from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term
+from deltalog.core.rules import Atom, Constant, Pred, Rule, Term
+from deltalog.core.terms import RDF_TYPE
 
 PROGRAM, LOAD = "program.rls", "load.rls"
 

@@ -18,8 +18,8 @@ from urllib.parse import unquote
 from benchmarks.peers import tables
 from benchmarks.peers.axioms import VALUE, axioms, fact, iri
 from benchmarks.peers.base import Facts, Outcome, Stopwatch, package_version
-from deltalog.model.terms import RDF_TYPE
-from deltalog.syntax.ast import Pred, Rule
+from deltalog.core.rules import Pred, Rule
+from deltalog.core.terms import RDF_TYPE
 
 # A reader of Turtle reads N-Triples, and reasonable reads no file whose name ends otherwise.
 DATA, AXIOMS, HEADS = "data.ttl", "axioms.ttl", "heads.json"

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.peers import tables
 from benchmarks.peers.base import CannotExpress, Outcome, Stopwatch, children_peak
 from benchmarks.peers.tables import Clause, Stored, Tables
-from deltalog.syntax.ast import Atom, Constant, Pred, Rule, Term, Variable
+from deltalog.core.rules import Atom, Constant, Pred, Rule, Term, Variable
 
 PROGRAM = "program.souffle"
 

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.peers.base import CannotExpress, Facts
-from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Value
-from deltalog.syntax.ast import (
+from deltalog.core.rules import (
     TRIPLE,
     Atom,
     Bind,
@@ -41,6 +40,7 @@ from deltalog.syntax.ast import (
     Term,
     Variable,
 )
+from deltalog.core.terms import IRI, RDF_TYPE, BlankNode, Value
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")

@@ -7,8 +7,8 @@ Importing this loads nothing heavy: engines, readers and the parser are loaded w
 
 from typing import TYPE_CHECKING, Any
 
-from deltalog.concurrency.interrupts import shielded
-from deltalog.model.errors import (
+from deltalog.core.concurrency.interrupts import shielded
+from deltalog.core.errors import (
     DataError,
     DataWarning,
     DeltalogError,
@@ -21,35 +21,35 @@ from deltalog.model.errors import (
     UnsafeRule,
     UsageError,
 )
-from deltalog.model.terms import IRI, BlankNode, Literal
+from deltalog.core.terms import IRI, BlankNode, Literal
 
 if TYPE_CHECKING:
-    from deltalog.engine.report import Report
-    from deltalog.explain.model import Explanation
-    from deltalog.io.documents import Files
-    from deltalog.kb import KnowledgeBase
-    from deltalog.model.change import Change
-    from deltalog.model.facts import Facts
-    from deltalog.model.naming import UnknownPredicate
-    from deltalog.model.tuning import Tuning
-    from deltalog.progress_bar import progress
-    from deltalog.query.goal_evaluator import Answers
-    from deltalog.query.sparql.solutions import Solutions
+    from deltalog.core.naming import UnknownPredicate
+    from deltalog.core.tuning import Tuning
+    from deltalog.evaluation.change import Change
+    from deltalog.evaluation.facts import Facts
+    from deltalog.evaluation.goals.goal_evaluator import Answers
+    from deltalog.evaluation.report import Report
+    from deltalog.extensions.explain.model import Explanation
+    from deltalog.formats.documents import Files
+    from deltalog.knowledge_base.facade import KnowledgeBase
+    from deltalog.knowledge_base.progress_bar import progress
+    from deltalog.languages.sparql.solutions import Solutions
 
 __version__ = "0.1.0"
 
 _LAZY = {  # the modules of names that are imported when they are first used
-    "Answers": "deltalog.query.goal_evaluator",
-    "Change": "deltalog.model.change",
-    "Explanation": "deltalog.explain.model",
-    "Facts": "deltalog.model.facts",
-    "Files": "deltalog.io.documents",
-    "KnowledgeBase": "deltalog.kb",
-    "Report": "deltalog.engine.report",
-    "Solutions": "deltalog.query.sparql.solutions",
-    "Tuning": "deltalog.model.tuning",
-    "UnknownPredicate": "deltalog.model.naming",
-    "progress": "deltalog.progress_bar",
+    "Answers": "deltalog.evaluation.goals.goal_evaluator",
+    "Change": "deltalog.evaluation.change",
+    "Explanation": "deltalog.extensions.explain.model",
+    "Facts": "deltalog.evaluation.facts",
+    "Files": "deltalog.formats.documents",
+    "KnowledgeBase": "deltalog.knowledge_base.facade",
+    "Report": "deltalog.evaluation.report",
+    "Solutions": "deltalog.languages.sparql.solutions",
+    "Tuning": "deltalog.core.tuning",
+    "UnknownPredicate": "deltalog.core.naming",
+    "progress": "deltalog.knowledge_base.progress_bar",
 }
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 import sys
 
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.peers import Outcome
 from benchmarks.peers.clingo import Clingo
-from deltalog.syntax.ast import Rule
+from deltalog.core.rules import Rule
 
 
 class Planted(Clingo):

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.queries import Measured, line, read, report, table, together, write
-from deltalog.query.estimate import Features
-from deltalog.query.fit_model import Judged
+from deltalog.evaluation.goals.estimate import Features
+from deltalog.evaluation.goals.fit_model import Judged
 
 FEATURES = Features(9.0, 5.0, 3.0, 2.0, 1.0)
 
 
 def measured(name: str) -> Measured:
-    from deltalog.query.training_goals import Example
+    from deltalog.evaluation.goals.training_goals import Example
 
     small = Example("p(a)", FEATURES, 0.001, 0.010, 1e-4, 2.0, 20)
     near = Example("p(b)", FEATURES, 0.0105, 0.010, 1e-4, 2.0, 9_000)

@@ -16,7 +16,7 @@ from benchmarks.plots import COLUMN, MARGIN, Bar, Panel, panels
 from benchmarks.registry import BENCHMARKS
 from benchmarks.report import main, markdown, merged, spread, where, write
 from benchmarks.tasks import TASKS
-from deltalog.model.errors import UsageError
+from deltalog.core.errors import UsageError
 
 
 def one(way: str, *seconds: float, task: str = "materialise", size: str = "full", **more: Any) -> dict[str, Any]:

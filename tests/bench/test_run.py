@@ -14,9 +14,9 @@ from benchmarks.measure import way
 from benchmarks.registry import BENCHMARKS, PROGRAMS, Benchmark, Size
 from benchmarks.run import Entry, Result
 from benchmarks.tasks import ALL, FACTS, TASKS
-from deltalog.cli.bench import parser
-from deltalog.model.errors import EngineError
-from deltalog.syntax.parser import parse
+from deltalog.apps.cli.bench import parser
+from deltalog.core.errors import EngineError
+from deltalog.languages.deltalog.parser import parse
 
 needs_clingo = pytest.mark.skipif(way("clingo").version() is None, reason="clingo is not installed")
 
@@ -93,7 +93,7 @@ def test_an_engine_that_is_not_there_is_shown(tmp_path: Path, monkeypatch: pytes
     def refuse(*_: object, **options: object) -> None:
         raise EngineError(f"there is no {options['engine']}")
 
-    monkeypatch.setattr("deltalog.kb.KnowledgeBase", refuse)
+    monkeypatch.setattr("deltalog.knowledge_base.facade.KnowledgeBase", refuse)
     (result,) = run.measure(Entry(BENCHMARKS["tc_chain"], "small", (("spark", ("materialise",)),)), 1, 60, tmp_path)
     assert (result.status, result.why) == ("missing", "not available: there is no spark")
 
@@ -169,8 +169,8 @@ def test_wrong_usage_is_said(words: list[str], capsys: pytest.CaptureFixture[str
 def test_without_a_checkout_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from deltalog.cli import bench as command
-    from deltalog.cli.main import main
+    from deltalog.apps.cli import bench as command
+    from deltalog.apps.cli.main import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "__file__", str(tmp_path / "lib" / "deltalog" / "bench.py"))

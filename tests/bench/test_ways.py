@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.measure import ways
 from benchmarks.peers import CannotExpress
-from deltalog.syntax.parser import parse
+from deltalog.languages.deltalog.parser import parse
 
 WAYS = [name for name in ways() if not name.startswith("spark")]  # it takes long to start, and has tests of its own
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from deltalog import KnowledgeBase
-from deltalog.convert import converted
-from deltalog.expressions.nemo_functions import full_text
-from deltalog.model.terms import BlankNode, Value, literal
-from deltalog.program.load_program import Documents, read_documents
+from deltalog.core.terms import BlankNode, Value, literal
+from deltalog.functions.nemo_functions import full_text
+from deltalog.languages.convert import converted
+from deltalog.languages.load_program import Documents, read_documents
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "property"))

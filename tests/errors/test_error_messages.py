@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.model.errors import ProgramError
+from deltalog.core.errors import ProgramError
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program import analyse
-from deltalog.syntax.parser import parse
 
 FOLDER = Path(__file__).parent
 PROGRAMS = sorted(FOLDER.glob("*.dl"))

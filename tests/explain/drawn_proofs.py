@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from deltalog.explain.model import (
+from deltalog.core.terms import IRI, Literal, Value
+from deltalog.extensions.explain.model import (
     Absent,
     Condition,
     Explanation,
@@ -18,7 +19,6 @@ from deltalog.explain.model import (
     RuleAttempt,
     RuleRef,
 )
-from deltalog.model.terms import IRI, Literal, Value
 
 R1 = RuleRef("r1", "path(?X, ?Y) :- edge(?X, ?Y) .", "paths.dl", 1)
 R2 = RuleRef("r2", "path(?X, ?Z) :- path(?X, ?Y), edge(?Y, ?Z) .", "paths.dl", 2)

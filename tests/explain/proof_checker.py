@@ -14,10 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from deltalog.explain.model import Absent, Condition, Explanation, Fact, Group, Premise, Proof, RuleAttempt
-from deltalog.expressions.scalar import ExpressionFails, aggregate, evaluate
-from deltalog.model.terms import IRI, RDF_TYPE, Value
-from deltalog.syntax.ast import (
+from deltalog.core.rules import (
     TRIPLE,
     Aggregate,
     Atom,
@@ -31,7 +28,10 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.syntax.parser import parse_goal
+from deltalog.core.terms import IRI, RDF_TYPE, Value
+from deltalog.extensions.explain.model import Absent, Condition, Explanation, Fact, Group, Premise, Proof, RuleAttempt
+from deltalog.functions.scalar import ExpressionFails, aggregate, evaluate
+from deltalog.languages.deltalog.parser import parse_goal
 
 Row = tuple[Constant, ...]
 Key = tuple[str, Row]  # a fact

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.syntax.ast import Constant
-from deltalog.syntax.parser import parse
+from deltalog.core.rules import Constant
+from deltalog.languages.deltalog.parser import parse
 from tests.explain.proof_checker import Key, World, key_of
 
 CASES = Path(__file__).parents[1] / "cases"

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.explain.closures import arranged, splits, tree_height
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.extensions.explain.closures import arranged, splits, tree_height
 from tests.explain.proof_checker import World, key_of
 
 TRANSITIVE = "r(?x, ?z) :- r(?x, ?y), r(?y, ?z)."

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, KnowledgeBase, LimitReached, UsageError
-from deltalog.explain.model import Absent, Condition, Fact, Group, Proof
-from deltalog.model.terms import Literal
-from deltalog.model.tuning import Tuning
+from deltalog.core.terms import Literal
+from deltalog.core.tuning import Tuning
+from deltalog.extensions.explain.model import Absent, Condition, Fact, Group, Proof
 
 PATHS = """
 edge(a, b). edge(b, c). edge(c, d).

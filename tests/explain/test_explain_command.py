@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 PATHS = "path(X, Y) :- edge(X, Y).\npath(X, Z) :- path(X, Y), edge(Y, Z).\n"
 RUN = ["explain", "paths.dl", "path(a, d)", "--data", "edge.csv"]

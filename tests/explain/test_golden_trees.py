@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.explain.model import Absent, Condition, Explanation, Group, Premise, Proof
+from deltalog.extensions.explain.model import Absent, Condition, Explanation, Group, Premise, Proof
 
 GOLDEN = Path(__file__).parent / "golden"
 PAPERS = Path(__file__).parents[1] / "cases" / "papers"

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 from deltalog import KnowledgeBase, ProgramError
-from deltalog.model.terms import Value
-from deltalog.model.tuning import Tuning
-from deltalog.syntax.ast import Constant
-from deltalog.syntax.parser import parse
+from deltalog.core.rules import Constant
+from deltalog.core.terms import Value
+from deltalog.core.tuning import Tuning
+from deltalog.languages.deltalog.parser import parse
 from tests.explain.proof_checker import Key, World, Wrong, key_of
 from tests.property.history_generator import history
 from tests.property.history_model import PREFIX, TUNINGS, History, Step, is_rule, parsed, rows

@@ -29,11 +29,11 @@ from drawn_proofs import (
     widely_refuted,
 )
 
-from deltalog.explain.model import Explanation, Fact
-from deltalog.explain.render.labels import columns, cut
-from deltalog.io.json_values import json_value, value_of
-from deltalog.model.errors import UsageError
-from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, key
+from deltalog.core.errors import UsageError
+from deltalog.core.terms import IRI, XSD, BlankNode, Literal, Value, key
+from deltalog.extensions.explain.model import Explanation, Fact
+from deltalog.extensions.explain.render.labels import columns, cut
+from deltalog.formats.json_values import json_value, value_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 FORMATS = ("text", "svg", "html", "notebook", "mermaid")

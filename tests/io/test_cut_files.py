@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltalog import IRI, DataError, KnowledgeBase, LimitReached
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 XML = """<?xml version="1.0"?>
 <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e.org/">
@@ -180,8 +180,8 @@ def test_limits_are_checked_again_and_again(
     (tmp_path / name).write_text(TABLES[name] * rows)
     checks = count()
     for module in ("tables", "files"):
-        monkeypatch.setattr(f"deltalog.io.{module}.check_running", lambda: next(checks))
-    monkeypatch.setattr("deltalog.model.limits.check_running", lambda: next(checks))
+        monkeypatch.setattr(f"deltalog.formats.{module}.check_running", lambda: next(checks))
+    monkeypatch.setattr("deltalog.core.limits.check_running", lambda: next(checks))
     KnowledgeBase().load(tmp_path / name)
     assert next(checks) > 1
 
@@ -189,7 +189,7 @@ def test_limits_are_checked_again_and_again(
 def test_limits_are_checked_for_each_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"a": range(1_000)}), tmp_path / "p.parquet", row_group_size=10)
     checks = count()
-    monkeypatch.setattr("deltalog.model.limits.check_running", lambda: next(checks))
+    monkeypatch.setattr("deltalog.core.limits.check_running", lambda: next(checks))
     kb = KnowledgeBase()
     kb.load(tmp_path / "p.parquet")
     assert next(checks) >= 100 and kb.count("p") == 1_000

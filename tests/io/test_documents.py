@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, BlankNode, KnowledgeBase
-from deltalog.cli.main import main
-from deltalog.model.errors import DataError, UsageError
+from deltalog.apps.cli.main import main
+from deltalog.core.errors import DataError, UsageError
 
 XML = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"%s>%s</rdf:RDF>"""
 # The same in each format: a labelled node with a property, and (where there is such a thing) a node without a label.

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from random_values import blanks, iris, texts, values
 
 from deltalog import KnowledgeBase
-from deltalog.io.frames import KIND, columns_of, to_arrow, to_pandas, to_polars
-from deltalog.io.read import read
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError, UsageError
-from deltalog.model.terms import IRI, XSD, BlankNode, key, literal
-from deltalog.syntax.ast import Pred
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.errors import DataError, UsageError
+from deltalog.core.rules import Pred
+from deltalog.core.terms import IRI, XSD, BlankNode, key, literal
+from deltalog.formats.frames import KIND, columns_of, to_arrow, to_pandas, to_polars
+from deltalog.formats.read import read
 
 homogeneous = st.one_of(
     *[

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import IRI, DataError, KnowledgeBase, UsageError
-from deltalog.model.terms import Value
+from deltalog.core.terms import Value
 
 
 def loaded(path: Path, text: str) -> KnowledgeBase:

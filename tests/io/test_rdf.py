@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltalog.io.read import read
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError
-from deltalog.model.terms import IRI, XSD, literal
-from deltalog.syntax.ast import Pred
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.errors import DataError
+from deltalog.core.rules import Pred
+from deltalog.core.terms import IRI, XSD, literal
+from deltalog.formats.read import read
 
 TURTLE = """@prefix : <http://e/> .
 :a :p :b, "text", "chat"@fr, 5, 1.5, 1e3, true ; a :C .

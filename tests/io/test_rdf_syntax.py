@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, BlankNode, KnowledgeBase
-from deltalog.model.errors import DataError
-from deltalog.model.terms import RDF, literal
+from deltalog.core.errors import DataError
+from deltalog.core.terms import RDF, literal
 
 S, P, T = "<http://e/s>", "<http://e/p>", "<http://e/o>"
 

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 from random_values import are_terms, blanks, iris, odd_blanks, texts, values
 
-from deltalog.io.csv_cells import parse_cell, print_cell
-from deltalog.io.formats import OutputForm
-from deltalog.io.read import read
-from deltalog.io.write import safe_names, whole, write
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError, DataWarning, UsageError
-from deltalog.model.terms import IRI, RDF, RDF_TYPE, BlankNode, Literal, key, literal
-from deltalog.syntax.ast import QUADS, TRIPLE, Pred
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.errors import DataError, DataWarning, UsageError
+from deltalog.core.rules import QUADS, TRIPLE, Pred
+from deltalog.core.terms import IRI, RDF, RDF_TYPE, BlankNode, Literal, key, literal
+from deltalog.formats.csv_cells import parse_cell, print_cell
+from deltalog.formats.formats import OutputForm
+from deltalog.formats.read import read
+from deltalog.formats.write import safe_names, whole, write
 
 Rows = list[tuple[Any, ...]]
 

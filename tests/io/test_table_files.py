@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import DataError
+from deltalog.core.errors import DataError
 
 
 def written(folder: Path, rows: dict[str, list[tuple[Any, ...]]], success: bool = True) -> Path:

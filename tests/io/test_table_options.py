@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltalog import IRI, DataError, KnowledgeBase, UsageError
-from deltalog.io.documents import Files
-from deltalog.io.read import read
-from deltalog.io.table_head import is_header, looks_like_header
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.table_options import DEFAULT_OPTIONS, TableOptions, TableSettings
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.table_options import DEFAULT_OPTIONS, TableOptions, TableSettings
+from deltalog.formats.documents import Files
+from deltalog.formats.read import read
+from deltalog.formats.table_head import is_header, looks_like_header
 
 PEOPLE = "id,name,km\n1,Ada,3.5\n2,Bob,\n"
 

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltalog.io import files, tables
-from deltalog.io.csv_cells import parse_plain, parse_quoted
-from deltalog.io.read import read
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError
-from deltalog.model.terms import IRI, XSD, BlankNode, key, literal
-from deltalog.syntax.ast import Pred
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.errors import DataError
+from deltalog.core.rules import Pred
+from deltalog.core.terms import IRI, XSD, BlankNode, key, literal
+from deltalog.formats import files, tables
+from deltalog.formats.csv_cells import parse_plain, parse_quoted
+from deltalog.formats.read import read
 
 Rows = list[tuple[Any, ...]]
 
@@ -210,7 +210,7 @@ cells = st.text(st.sampled_from(list('a0.-<>_:\\u4,"\n\t\r@^é ')), max_size=8)
 @settings(max_examples=300, deadline=None)
 @given(cells)
 def test_the_kernel_means_what_python_means(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    """Two ways to read a cell, the kernel's and that of `deltalog.io.csv_cells`."""
+    """Two ways to read a cell, the kernel's and that of `deltalog.formats.csv_cells`."""
     folder = tmp_path_factory.mktemp("csv")
     quoted = '"' + text.replace('"', '""') + '"'
     assert key(parsed(folder, f"{quoted},x\n")[0][0]) == key(parse_quoted(text))

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from deltalog import IRI, KnowledgeBase, ProgramError
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 RULES = (
     "q(?x, !v) :- p(?x, ?y) .",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import DataError, KnowledgeBase, LimitReached, SyntaxProblem, UsageError
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.rls"))
 

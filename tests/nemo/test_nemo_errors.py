@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.io.nemo_files import read_import
-from deltalog.model.errors import DeltalogError, ProgramError
-from deltalog.program.load_program import read_documents
+from deltalog.core.errors import DeltalogError, ProgramError
+from deltalog.languages.load_program import read_documents
+from deltalog.languages.nemo.files import read_import
 from deltalog.program.program import analyse
 
 FILES = sorted((Path(__file__).parent / "errors").glob("*.rls"))

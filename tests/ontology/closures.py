@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deltalog import KnowledgeBase
-from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Value
-from deltalog.ontology.graph import RdfTriple, triples_of
-from deltalog.ontology.vocabulary import DIFFERENT_FROM, SAME_AS, is_reserved
-from deltalog.syntax.ast import TRIPLES, Pred
-from deltalog.syntax.printer import print_value
+from deltalog.core.rule_text import print_value
+from deltalog.core.rules import TRIPLES, Pred
+from deltalog.core.terms import IRI, RDF_TYPE, BlankNode, Value
+from deltalog.extensions.ontology.graph import RdfTriple, triples_of
+from deltalog.extensions.ontology.vocabulary import DIFFERENT_FROM, SAME_AS, is_reserved
 
 EXAMPLE = "http://example.org/"
 OWL = "http://www.w3.org/2002/07/owl#"

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.ontology.load import OntologyFile, read_document
+from deltalog.extensions.ontology.load import OntologyFile, read_document
 from tests.ontology.equality_judge import judged
 from tests.ontology.random_ontologies import CLASSES, INDIVIDUALS, PREFIXES, PROPERTIES, RandomOntology, turtle
 
@@ -184,7 +184,7 @@ class History:
     def _present(self) -> dict[str, list[tuple[Any, ...]]]:
         """Some explicit facts."""
         kb, found = self.kbs[0], dict[str, list[tuple[Any, ...]]]()
-        from deltalog.model.facts import rows
+        from deltalog.evaluation.facts import rows
 
         given = [
             (pred.name, row)

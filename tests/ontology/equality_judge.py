@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deltalog import KnowledgeBase
-from deltalog.ontology.graph import RdfTriple
-from deltalog.ontology.known_predicates import KnownPredicates
-from deltalog.ontology.load import OntologyFile
-from deltalog.ontology.state import Ontology
-from deltalog.syntax.ast import Constant, Pred
+from deltalog.core.rules import Constant, Pred
+from deltalog.extensions.ontology.graph import RdfTriple
+from deltalog.extensions.ontology.known_predicates import KnownPredicates
+from deltalog.extensions.ontology.load import OntologyFile
+from deltalog.extensions.ontology.state import Ontology
 
 FactSets = dict[str, set[tuple[Any, ...]]]
 OWL = "http://www.w3.org/2002/07/owl#"

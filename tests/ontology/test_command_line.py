@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]
 PREFIXES = """@prefix : <http://example.org/> .

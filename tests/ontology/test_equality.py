@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.equality.recognise import recognise_equality
-from deltalog.equality.rewrite import rewrite
+from deltalog.evaluation.equality.recognise import recognise_equality
+from deltalog.evaluation.equality.rewrite import rewrite
 from tests.ontology.closures import lines
 from tests.ontology.equality_histories import EX, SAME_AS, History
 from tests.ontology.random_ontologies import PREFIXES, RandomOntology, turtle

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.cli.main import main
-from deltalog.model.errors import DataError
+from deltalog.apps.cli.main import main
+from deltalog.core.errors import DataError
 
 PREFIXES = """@prefix : <http://example.org/> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import IRI, DataError, KnowledgeBase, UsageError
-from deltalog.ontology.vocabulary import RDFS, SAME_AS
+from deltalog.extensions.ontology.vocabulary import RDFS, SAME_AS
 
 E = "http://example.org/"
 SUB_CLASS = RDFS + "subClassOf"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 FOLDER = Path(__file__).parent / "outside"
 ONTOLOGIES = sorted(FOLDER.glob("*.ttl"))

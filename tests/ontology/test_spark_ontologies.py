@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.ontology.vocabulary import RDFS
+from deltalog.extensions.ontology.vocabulary import RDFS
 from tests.ontology.closures import lines
 
 CASES = Path(__file__).parent / "cases"

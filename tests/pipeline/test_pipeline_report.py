@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from deltalog.spark.lineage import lineage
-from deltalog.spark.lineage_svg import draw_lineage
-from deltalog.spark.report import PipelineReport, Transfer, Violation
-from deltalog.spark.report_html import as_html
-from deltalog.spark.spec import SinkSpec
-from deltalog.syntax.ast import Pred
-from deltalog.syntax.parser import parse
+from deltalog.apps.pipelines.lineage import lineage
+from deltalog.apps.pipelines.lineage_svg import draw_lineage
+from deltalog.apps.pipelines.report import PipelineReport, Transfer, Violation
+from deltalog.apps.pipelines.report_html import as_html
+from deltalog.apps.pipelines.spec import SinkSpec
+from deltalog.core.rules import Pred
+from deltalog.languages.deltalog.parser import parse
 
 RULES = parse("p(X, Y) :- e(X, Y).  p(X, Z) :- q(X, Y), e(Y, Z).  q(X, Y) :- p(X, Y).  alone(X) :- f(X), NOT p(X, _).")
 SOURCES = {"edges & more": [Pred("e", 2)], "f": [Pred("f", 1), Pred("unread", 1)]}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from documentation import ROOT, blocks, check_console, page, with_examples, write_file
 
-from deltalog.spark.spec import read_spec
+from deltalog.apps.pipelines.spec import read_spec
 
 PAGE = page("docs/pipelines.md")
 REST = 'program = "p(X) :- q(X)."\n'

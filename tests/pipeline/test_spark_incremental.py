@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from deltalog import DataError, KnowledgeBase, UsageError
-from deltalog.io.csv_cells import parse_cell
-from deltalog.model.terms import IRI
+from deltalog.apps.pipelines.run import ConstraintViolated
+from deltalog.apps.pipelines.spec import PipelineError
+from deltalog.apps.pipelines.state import State
+from deltalog.apps.pipelines.state_lock import Holder, StateLock
+from deltalog.core.terms import IRI
+from deltalog.formats.csv_cells import parse_cell
 from deltalog.spark import Pipeline
-from deltalog.spark.run import ConstraintViolated
-from deltalog.spark.spec import PipelineError
-from deltalog.spark.state import State
-from deltalog.spark.state_lock import Holder, StateLock
 
 RULES = """
 path(X, Y) :- edge(X, Y).

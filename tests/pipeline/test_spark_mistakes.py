@@ -49,7 +49,7 @@ def test_mistake(path: Path, folder: Path, spark: Any) -> None:
 if __name__ == "__main__":
     from tempfile import TemporaryDirectory
 
-    from deltalog.backends.spark.startup.session import session
+    from deltalog.engines.spark.startup.session import session
 
     with TemporaryDirectory() as temporary:
         prepared = prepare(Path(temporary), session("local[2]"))

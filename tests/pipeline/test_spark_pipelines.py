@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
+from deltalog.apps.pipelines.spec import SinkSpec
 from deltalog.spark import Pipeline
-from deltalog.spark.spec import SinkSpec
 
 CASES = sorted(path.parent for path in (Path(__file__).parent / "cases").glob("*/pipeline.toml"))
 
@@ -107,7 +107,7 @@ def test_a_violated_constraint_writes_nothing(tmp_path: Path, spark: Any, capsys
 if __name__ == "__main__":
     from tempfile import TemporaryDirectory
 
-    from deltalog.backends.spark.startup.session import session
+    from deltalog.engines.spark.startup.session import session
 
     for case in CASES:
         if case.name not in sys.argv[1:] and len(sys.argv) > 1:

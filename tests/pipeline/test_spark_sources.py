@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, KnowledgeBase, UsageError
-from deltalog.model.errors import DataError, EngineError
+from deltalog.apps.pipelines.sinks import write_changes
+from deltalog.apps.pipelines.spec import SinkSpec
+from deltalog.core.errors import DataError, EngineError
 from deltalog.spark import Pipeline, materialise
-from deltalog.spark.sinks import write_changes
-from deltalog.spark.spec import SinkSpec
 
 RULES = "path(X, Y) :- edge(X, Y, _).  path(X, Z) :- path(X, Y), edge(Y, Z, _).  on(D, X) :- edge(X, _, D)."
 EDGES = [(1, "b", 10), (2, "b", 10), (7, "x", 20)]
@@ -243,7 +243,7 @@ def test_a_session_is_given(spark: Any) -> None:
 
 def test_every_simple_type_is_a_value(tmp_path: Path, spark: Any) -> None:
     """What the check lets through can be read, and values come back."""
-    from deltalog.spark.check import SIMPLE
+    from deltalog.apps.pipelines.check import SIMPLE
 
     values = {
         "decimal": "CAST(1.50 AS decimal(5,2))",

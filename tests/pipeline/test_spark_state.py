@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from deltalog import KnowledgeBase, ProgramError
-from deltalog.model.tuning import Tuning
-from deltalog.spark.state import State, Wanted, change
+from deltalog.apps.pipelines.state import State, Wanted, change
+from deltalog.core.tuning import Tuning
 from tests.property.history_generator import history
 from tests.property.history_model import PREFIX, TUNINGS, History, is_rule, rows
 from tests.property.history_player import everything, from_scratch

@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).parent))
 from test_spark_incremental import RULES, Project, Rows
 
 from deltalog import DataError, UsageError
-from deltalog.spark.spec import PipelineError
+from deltalog.apps.pipelines.spec import PipelineError
 
 SLOW = bool(os.environ.get("DELTALOG_SLOW"))
 ROOT = Path(__file__).parents[2]

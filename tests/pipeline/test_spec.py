@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.cli.main import main
-from deltalog.model.errors import UsageError
+from deltalog.apps.cli.main import main
+from deltalog.apps.pipelines.spec import Changes, PipelineError, SourceColumn, Spec, read_spec, resolved
+from deltalog.core.errors import UsageError
+from deltalog.core.rules import Pred
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program.column_names import ColumnNames
-from deltalog.spark.spec import Changes, PipelineError, SourceColumn, Spec, read_spec, resolved
-from deltalog.syntax.ast import Pred
-from deltalog.syntax.parser import parse
 
 FOLDER = Path(__file__).parent / "mistakes"
 PIPELINES = sorted(FOLDER.glob("*.toml"))

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltalog.model.errors import NotStratified, UnsafeRule
+from deltalog.core.errors import NotStratified, UnsafeRule
+from deltalog.core.rules import Pred
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program import Program, analyse
 from deltalog.program.components import components
-from deltalog.syntax.ast import Pred
-from deltalog.syntax.parser import parse
 
 # Figure 1 of Xu and Curé, and the hyper-nodes of its figure 3(a).
 PAPER = """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program import analyse
 from deltalog.program.impact import directly_affected
-from deltalog.syntax.parser import parse
 
 # Figure 1. As it is printed, ?X of r5 and ?Z of r8 have no value; p0 gives ?X one here, and ?Z of r8 is ?Y.
 RULES = {

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from test_cases import CASES
 
-from deltalog.model.errors import ProgramError
+from deltalog.core.errors import ProgramError
+from deltalog.core.rules import Rule
 from deltalog.program import Program, analyse, changed, read_rules
 from deltalog.program.incremental_analysis import changed_leaves, without_leaves
 from deltalog.program.recognise import SCHEME_SETTINGS
-from deltalog.syntax.ast import Rule
 
 PROGRAMS = sorted(CASES.glob("*/*.dl"))
 

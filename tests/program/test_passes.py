@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.model.errors import Diagnostic, ProgramError
+from deltalog.core.errors import Diagnostic, ProgramError
+from deltalog.core.rule_text import print_literal
+from deltalog.core.rules import Pred, Rule
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program.analysis import Analysis
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.program import PASSES
 from deltalog.program.value_kinds import Scope
-from deltalog.syntax.ast import Pred, Rule
-from deltalog.syntax.parser import parse
-from deltalog.syntax.printer import print_literal
 
 FILES = Path(__file__).parent / "passes"
 NAMES = [run.__name__ for run in PASSES]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from deltalog import KnowledgeBase
-from deltalog.program.load_program import read_documents
-from deltalog.syntax.ast import Bind, Call, Rule
+from deltalog.core.rules import Bind, Call, Rule
+from deltalog.languages.load_program import read_documents
 
 DECLARED = """
 .type R = [a : number, b : number]

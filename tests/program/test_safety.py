@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from deltalog.model.errors import UnsafeRule
+from deltalog.core.errors import UnsafeRule
+from deltalog.core.rules import Aggregate, Bind, Filter, Variable
+from deltalog.languages.deltalog.parser import parse, parse_goal
 from deltalog.program import analyse
 from deltalog.program.binding import bound, directed
-from deltalog.syntax.ast import Aggregate, Bind, Filter, Variable
-from deltalog.syntax.parser import parse, parse_goal
 
 SAFE = [
     "p(a).",

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from test_cases import CASES
 
-from deltalog.model.errors import ProgramError
+from deltalog.core.errors import ProgramError
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program import analyse, read_rules
 from deltalog.program.dependency import DependencyGraph
 from deltalog.program.strata import single_heads
-from deltalog.syntax.parser import parse
 
 
 def strata(text: str) -> list[tuple[set[str], int, int]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from deltalog.engine.naive import materialise
-from deltalog.model.limits import FactCount, Limits
-from deltalog.model.terms import IRI
+from deltalog.core.limits import FactCount, Limits
+from deltalog.core.rules import Constant, Pred
+from deltalog.core.terms import IRI
+from deltalog.evaluation.naive import materialise
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program import Program, analyse
 from deltalog.program.triple_bridges import TRIPLES, TYPES
-from deltalog.syntax.ast import Constant, Pred
-from deltalog.syntax.parser import parse
 
 PREFIX = "PREFIX : <http://e/>\n"
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 import clingo
 from programs import Example
 
-from deltalog.model.terms import Value
-from deltalog.syntax.ast import (
+from deltalog.core.rules import (
     Atom,
     Bind,
     BodyLiteral,
@@ -28,6 +27,7 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.core.terms import Value
 
 OPERATORS = {"%": "\\"}
 

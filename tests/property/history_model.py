@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from deltalog.syntax.ast import Constant, Rule
-from deltalog.syntax.parser import parse
+from deltalog.core.rules import Constant, Rule
+from deltalog.languages.deltalog.parser import parse
 
 PREFIX = "PREFIX : <http://e.x/>\n"
 

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from deltalog import KnowledgeBase, ProgramError, UsageError
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 from tests.property import judge
 from tests.property.engine_facts import (
     by_key,

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from deltalog import IRI, KnowledgeBase, ProgramError
-from deltalog.engine import naive
-from deltalog.model.limits import FactCount, Limits
-from deltalog.model.terms import key, lexical
-from deltalog.model.tuning import Tuning
+from deltalog.core.limits import FactCount, Limits
+from deltalog.core.rules import TRIPLES, TYPES, Pred
+from deltalog.core.terms import key, lexical
+from deltalog.core.tuning import Tuning
+from deltalog.evaluation import naive
+from deltalog.evaluation.goals.rulebase import reads
+from deltalog.languages.deltalog.parser import parse
 from deltalog.program import analyse
-from deltalog.query.rulebase import reads
-from deltalog.syntax.ast import TRIPLES, TYPES, Pred
-from deltalog.syntax.parser import parse
 from tests.property.history_model import PREFIX, TUNINGS, History, Step, is_rule, parsed, rows
 from tests.property.questions import ANSWER, METHODS, UNKNOWN, answers, is_query, right_answers
 

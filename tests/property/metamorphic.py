@@ -24,7 +24,7 @@ from random import Random
 from typing import Any
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 from tests.property import judge
 from tests.property.engine_facts import difference, large_facts, predicate, small, small_rows, typed
 from tests.property.history_model import TUNINGS

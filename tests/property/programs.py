@@ -20,9 +20,7 @@ from typing import Any, Protocol, TypeVar
 from hypothesis import strategies as st
 from spelling import SPELLINGS, Spelling, spell_fact, spell_rule
 
-from deltalog.model.terms import IRI, XSD, Value
-from deltalog.model.terms import Literal as RDFLiteral
-from deltalog.syntax.ast import (
+from deltalog.core.rules import (
     Aggregate,
     AggregateCall,
     Atom,
@@ -41,6 +39,8 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.core.terms import IRI, XSD, Value
+from deltalog.core.terms import Literal as RDFLiteral
 
 T = TypeVar("T")
 CASTS = ("int", "decimal", "float", "string", "boolean")  # as they are written

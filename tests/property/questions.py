@@ -16,8 +16,8 @@ from typing import Any
 import pyoxigraph as ox
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.model.terms import RDF_TYPE, key
-from deltalog.query.sparql.solutions import Solutions
+from deltalog.core.terms import RDF_TYPE, key
+from deltalog.languages.sparql.solutions import Solutions
 
 sys.path.append(str(Path(__file__).parents[1] / "query"))
 from sparql_oracle import RandomQuery, bag

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from deltalog.model.terms import IRI, BlankNode, Value, lexical
-from deltalog.model.terms import Literal as RDFLiteral
-from deltalog.syntax.ast import (
+from deltalog.core.rules import (
     Aggregate,
     AggregateCall,
     Atom,
@@ -26,6 +24,8 @@ from deltalog.syntax.ast import (
     Term,
     Variable,
 )
+from deltalog.core.terms import IRI, BlankNode, Value, lexical
+from deltalog.core.terms import Literal as RDFLiteral
 
 INFIX = ("=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "&&", "||")
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from visible_facts import everything
 
 from deltalog import KnowledgeBase
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 WAYS = ("standard", "hypertree", "combined")
 PREDICATES = ("a", "b", "c", "p", "q")

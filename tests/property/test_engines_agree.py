@@ -10,7 +10,7 @@ from conftest import ENGINES, as_sets, materialise
 from hypothesis import given, settings
 from programs import DECIMALS, INTEGERS, MIXED, Example, Features, examples
 
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 OTHERS = [engine for engine in ENGINES if engine != "naive"]
 KINDS = {

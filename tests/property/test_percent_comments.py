@@ -11,8 +11,8 @@ import random
 
 import pytest
 
-from deltalog.model.errors import SyntaxProblem
-from deltalog.syntax.parser import parse
+from deltalog.core.errors import SyntaxProblem
+from deltalog.languages.deltalog.parser import parse
 
 REMARKS = (
     "",

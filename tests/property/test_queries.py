@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from programs import INTEGERS, MIXED, Example, Features, examples
 
 from deltalog import KnowledgeBase
-from deltalog.syntax.ast import Aggregate, AggregateCall, Atom, BodyLiteral, Constant, Negation, Pred, Term, Variable
-from deltalog.syntax.printer import print_literal
+from deltalog.core.rule_text import print_literal
+from deltalog.core.rules import Aggregate, AggregateCall, Atom, BodyLiteral, Constant, Negation, Pred, Term, Variable
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltalog.io import ntriples
-from deltalog.io.documents import Reading
-from deltalog.io.read import read
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import DataError
-from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, key, literal
-from deltalog.syntax.ast import QUADS, Pred
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.errors import DataError
+from deltalog.core.rules import QUADS, Pred
+from deltalog.core.terms import IRI, RDF_TYPE, XSD, BlankNode, key, literal
+from deltalog.formats import ntriples
+from deltalog.formats.documents import Reading
+from deltalog.formats.read import read
 
 Facts = set[tuple[Pred, tuple[Any, ...]]]
 STRICT = Reading(shared_blank_nodes=True, strict=True)

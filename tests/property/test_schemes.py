@@ -14,13 +14,13 @@ import pytest
 from test_updates import everything, from_nothing, shown, without
 
 from deltalog import KnowledgeBase, Literal, ProgramError
-from deltalog.backends.local.reachability import Graph, Reachability
-from deltalog.backends.local.relation import Relation
-from deltalog.backends.local.sorted_runs import pack
-from deltalog.backends.local.table import Table
-from deltalog.backends.local.virtual_relation import VirtualInverse, VirtualRelation, VirtualUnion
-from deltalog.model.terms import Value
-from deltalog.model.tuning import Tuning
+from deltalog.core.terms import Value
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local.reachability import Graph, Reachability
+from deltalog.engines.local.relation import Relation
+from deltalog.engines.local.sorted_runs import pack
+from deltalog.engines.local.table import Table
+from deltalog.engines.local.virtual_relation import VirtualInverse, VirtualRelation, VirtualUnion
 
 RULES = """
 r(X, Z) :- r(X, Y), r(Y, Z).

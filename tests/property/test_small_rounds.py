@@ -18,8 +18,8 @@ from programs import DECIMALS, INTEGERS, MIXED, Example, Features, examples
 from visible_facts import everything
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.engine import report
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.evaluation import report
 
 NEVER, ALWAYS = 0, 1 << 20
 FEW = (NEVER, 1, 4, ALWAYS)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from programs import MIXED, Example, Features, examples
 from spelling import SPELLINGS
 
-from deltalog.syntax.parser import parse
+from deltalog.languages.deltalog.parser import parse
 
 
 @pytest.mark.parametrize("number", range(len(SPELLINGS)))

@@ -22,7 +22,7 @@ from spelling import spell_rule
 from visible_facts import everything, from_nothing, naive_copy, shown, without
 
 from deltalog import KnowledgeBase, LimitReached, ProgramError
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 R = TypeVar("R")
 KINDS = {"joins": Features(INTEGERS, functions=False, aggregates=False), "integers": Features(INTEGERS)}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from programs import INTEGERS, MIXED, Example, Features, examples
 from test_engines_agree import agrees
 
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 COLUMNS = Tuning(nested_loop_max_leaf_rows=0)
 SPARSE = replace(

@@ -19,7 +19,7 @@ from spelling import spell_rule
 from visible_facts import everything, from_nothing, shown, without
 
 from deltalog import KnowledgeBase, ProgramError
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 KINDS = {
     "joins": Features(INTEGERS, functions=False, aggregates=False),

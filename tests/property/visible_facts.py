@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from conftest import Materialisation, as_sets, name_of
 
 from deltalog import KnowledgeBase
-from deltalog.model.change import Difference
-from deltalog.model.facts import of_predicate
+from deltalog.evaluation.change import Difference
+from deltalog.evaluation.facts import of_predicate
 
 
 def everything(kb: KnowledgeBase) -> Materialisation:

@@ -10,10 +10,10 @@ import pyoxigraph as ox
 from sparql_oracle import NODES, PREFIX, XSD_PREFIX, RandomQuery, Twins, mark, value
 
 from deltalog import KnowledgeBase
-from deltalog.engine.graph_relations import without_graphs
-from deltalog.engine.named_graphs import TripleTables
-from deltalog.model.facts import rows
-from deltalog.syntax.ast import QUADS, UNNAMED
+from deltalog.core.rules import QUADS, UNNAMED
+from deltalog.evaluation.facts import rows
+from deltalog.evaluation.graph_relations import without_graphs
+from deltalog.evaluation.named_graphs import TripleTables
 
 GRAPHS = (":g", ":h", ":a")  # one of them is also a node
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyoxigraph as ox
 
 from deltalog import KnowledgeBase
-from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, Value, datatype, key, literal, number
-from deltalog.query.sparql.construct import Triples
-from deltalog.query.sparql.solutions import Solutions
+from deltalog.core.terms import IRI, RDF_TYPE, XSD, BlankNode, Value, datatype, key, literal, number
+from deltalog.languages.sparql.construct import Triples
+from deltalog.languages.sparql.solutions import Solutions
 
 Row = tuple[Value | None, ...]
 PREFIX = "PREFIX : <http://e/> "

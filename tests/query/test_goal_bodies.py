@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import UnsafeRule
+from deltalog.core.errors import UnsafeRule
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y) .

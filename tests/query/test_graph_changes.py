@@ -10,8 +10,8 @@ import pytest
 from graph_oracle import quads_of
 
 from deltalog import IRI, DataError, Files, KnowledgeBase, UsageError
-from deltalog.model.terms import BlankNode, key
-from deltalog.store.verify import verify
+from deltalog.core.terms import BlankNode, key
+from deltalog.extensions.store.verify import verify
 
 E = "http://e/"
 RULES = "PREFIX : <http://e/> :r[?x, ?y] :- :p[?x, ?y] . :r[?x, ?z] :- :r[?x, ?y], :r[?y, ?z] . :B[?x] :- :A[?x] ."

@@ -12,7 +12,7 @@ from graph_oracle import GraphTwins, RandomGraphQuery, random_quads
 from sparql_oracle import PREFIX, mark
 
 from deltalog import KnowledgeBase
-from deltalog.query.sparql.solutions import Solutions
+from deltalog.languages.sparql.solutions import Solutions
 
 QUADS = """
 :a :p :b . :a :v 1 . :b a :C .

@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.query import goal_evaluator
+from deltalog.evaluation.goals import goal_evaluator
 
 RULES = "q(X, Y) :- p(X, Y), X != 99.  t(X, Y) :- s(X, Y).  t(X, Z) :- t(X, Y), s(Y, Z).  r(X, Y, Z) :- g(X, Y, Z)."
 ARITIES = {"p": 2, "q": 2, "g": 3, "r": 3, "s": 2, "t": 2, "u": 1}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.model.tuning import Tuning
-from deltalog.query.adornment import AdornedName, adorn, adorned, magic
-from deltalog.query.goal import as_goal
-from deltalog.query.goal_evaluator import GoalEvaluator, rewrite
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Constant, Rule, Variable
-from deltalog.syntax.parser import parse_goal
+from deltalog.core.rules import TRIPLES, TYPES, Atom, Constant, Rule, Variable
+from deltalog.core.tuning import Tuning
+from deltalog.evaluation.goals.adornment import AdornedName, adorn, adorned, magic
+from deltalog.evaluation.goals.goal import as_goal
+from deltalog.evaluation.goals.goal_evaluator import GoalEvaluator, rewrite
+from deltalog.languages.deltalog.parser import parse_goal
 
 X, Y, Z = Variable("X"), Variable("Y"), Variable("Z")
 

@@ -8,9 +8,9 @@ import pytest
 from conftest import goal_evaluator
 
 from deltalog import KnowledgeBase, LimitReached, UsageError
-from deltalog.query.goal import as_goal
-from deltalog.query.qsqr import Qsqr
-from deltalog.syntax.parser import parse_goal
+from deltalog.evaluation.goals.goal import as_goal
+from deltalog.evaluation.goals.qsqr import Qsqr
+from deltalog.languages.deltalog.parser import parse_goal
 
 CHAIN = "path(X, Y) :- edge(X, Y). path(X, Z) :- edge(X, Y), path(Y, Z)."
 

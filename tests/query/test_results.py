@@ -14,9 +14,9 @@ import pytest
 from sparql_oracle import mark
 
 from deltalog import IRI, BlankNode, DataError, KnowledgeBase, Literal, UsageError
-from deltalog.model.terms import XSD, Value, lexical
-from deltalog.query.sparql.results import FORMATS, MEDIA_TYPES, pieces, text, write
-from deltalog.query.sparql.solutions import Solutions
+from deltalog.core.terms import XSD, Value, lexical
+from deltalog.languages.sparql.results import FORMATS, MEDIA_TYPES, pieces, text, write
+from deltalog.languages.sparql.solutions import Solutions
 
 E = "http://e/"
 AWKWARD: tuple[Value, ...] = (

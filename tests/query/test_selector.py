@@ -14,19 +14,19 @@ import pytest
 from conftest import goal_evaluator
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.backends.local.point_lookup import TableLookup
-from deltalog.model.errors import DataError, LimitReached
-from deltalog.model.tuning import Tuning
-from deltalog.plan.work_counter import GivenUp
-from deltalog.query import choose_method, estimate
-from deltalog.query.choose_method import MethodChoice
-from deltalog.query.estimate import Features
-from deltalog.query.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
-from deltalog.query.goal import as_goal
-from deltalog.query.selector import Model, load
-from deltalog.query.training_goals import Example, goals, multigraph, read_examples, write_examples
-from deltalog.syntax.parser import parse_goal
-from deltalog.syntax.printer import print_literal
+from deltalog.core.errors import DataError, LimitReached
+from deltalog.core.rule_text import print_literal
+from deltalog.core.tuning import Tuning
+from deltalog.engines.local.point_lookup import TableLookup
+from deltalog.evaluation.goals import choose_method, estimate
+from deltalog.evaluation.goals.choose_method import MethodChoice
+from deltalog.evaluation.goals.estimate import Features
+from deltalog.evaluation.goals.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
+from deltalog.evaluation.goals.goal import as_goal
+from deltalog.evaluation.goals.selector import Model, load
+from deltalog.evaluation.goals.training_goals import Example, goals, multigraph, read_examples, write_examples
+from deltalog.evaluation.plan.work_counter import GivenUp
+from deltalog.languages.deltalog.parser import parse_goal
 
 EXAMPLE = "q(X, Z) :- p(X, Y), p(Z, Y). p(X, Y) :- s(Y, X). s(u, a). s(v, b)."
 CHAIN = "path(X, Y) :- edge(X, Y). path(X, Z) :- edge(X, Y), path(Y, Z)."
@@ -104,7 +104,7 @@ def test_models_agree_with_scikit_learn() -> None:
 
     found = examples()
     x, y = [e.features.vector for e in found], [e.label == "magic" for e in found]
-    from deltalog.query.fit_model import _classified, _lesson
+    from deltalog.evaluation.goals.fit_model import _classified, _lesson
 
     lessons = [_lesson(e, e.seconds("qsqr")) for e in found]
     assert y == [lesson.magic for lesson in lessons]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.cli.main import main
-from deltalog.query.selector import load
+from deltalog.apps.cli.main import main
+from deltalog.evaluation.goals.selector import load
 
 RULES = """
 path(X, Y) :- edge(X, Y).

@@ -11,11 +11,11 @@ import pytest
 from sparql_oracle import PREFIX, Twins
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.model.terms import IRI, Literal, Value
-from deltalog.model.tuning import Tuning
-from deltalog.query.selector import Model
-from deltalog.query.sparql.query import translate
-from deltalog.query.sparql.solutions import Solutions
+from deltalog.core.terms import IRI, Literal, Value
+from deltalog.core.tuning import Tuning
+from deltalog.evaluation.goals.selector import Model
+from deltalog.languages.sparql.query import translate
+from deltalog.languages.sparql.solutions import Solutions
 
 GRAPH = """
 :a :p :b . :b :p :c . :c :p :a . :d :p :d . _:z :p :a .
@@ -299,7 +299,7 @@ def test_rules_that_derive_any_predicate_are_not_forgotten() -> None:
 
 
 def test_a_query_needs_only_some_rules() -> None:
-    from deltalog.query.sparql.answer import needed
+    from deltalog.languages.sparql.answer import needed
 
     rules = kb(":r[?x, ?y] :- :p[?x, ?y] . :s[?x, ?y] :- :r[?x, ?y] . :t[?x, ?y] :- :s[?x, ?y] .").rules
     asking = translate(PREFIX + "SELECT * {?x :s ?y}", {}).rules

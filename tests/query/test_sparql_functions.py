@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from deltalog import IRI, BlankNode, KnowledgeBase, Literal
-from deltalog.expressions.regular_expressions import WrongPattern, compiled, replaced
-from deltalog.model.terms import XSD, Value
-from deltalog.query.sparql.solutions import SolutionRow, Solutions
+from deltalog.core.terms import XSD, Value
+from deltalog.functions.regular_expressions import WrongPattern, compiled, replaced
+from deltalog.languages.sparql.solutions import SolutionRow, Solutions
 
 WAYS = (("local", "auto"), ("local", "magic"), ("local", "qsqr"), ("local", "materialised"), ("naive", "auto"))
 E = "http://e/"

@@ -11,7 +11,7 @@ from sparql_oracle import bag
 
 from benchmarks.generators import lubm
 from deltalog import KnowledgeBase
-from deltalog.query.sparql.solutions import Solutions
+from deltalog.languages.sparql.solutions import Solutions
 
 HERE = Path(__file__).parent
 RULES = HERE.parent.parent / "benchmarks" / "programs" / "lubm_l.dl"

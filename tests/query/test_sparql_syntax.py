@@ -14,10 +14,10 @@ import pytest
 from sparql_oracle import RandomQuery
 
 from deltalog import DeltalogError, KnowledgeBase, LimitReached, UsageError
-from deltalog.model.terms import IRI, Value
-from deltalog.query.sparql.query import Query, translate
-from deltalog.query.sparql.solutions import Solutions
-from deltalog.query.sparql.tokens import tokenize
+from deltalog.core.terms import IRI, Value
+from deltalog.languages.sparql.query import Query, translate
+from deltalog.languages.sparql.solutions import Solutions
+from deltalog.languages.sparql.tokens import tokenize
 
 PREFIXES = {"": "http://e/"}
 

@@ -9,8 +9,8 @@ from itertools import product
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value, literal
-from deltalog.query.sparql.solutions import Solutions
+from deltalog.core.terms import IRI, XSD, BlankNode, Literal, Value, literal
+from deltalog.languages.sparql.solutions import Solutions
 
 DATE, TIME, DECIMAL, FLOAT = (XSD + name for name in ("date", "dateTime", "decimal", "float"))
 

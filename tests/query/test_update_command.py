@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 RULES = "PREFIX : <http://e/> :r[?x, ?y] :- :p[?x, ?y] . :r[?x, ?z] :- :r[?x, ?y], :p[?y, ?z] ."
 QUADS = "<http://e/a> <http://e/p> <http://e/b> .\n<http://e/b> <http://e/p> <http://e/c> <http://e/g> .\n"

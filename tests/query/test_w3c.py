@@ -19,9 +19,9 @@ from sparql_oracle import fact, same_rows, value
 from w3c_suite import W3CTest, all_tests, expected, graph, is_refusal, read
 
 from deltalog import IRI, BlankNode, KnowledgeBase, UsageError
-from deltalog.model.terms import Value
-from deltalog.query.sparql.parse import parse
-from deltalog.query.sparql.solutions import Solutions
+from deltalog.core.terms import Value
+from deltalog.languages.sparql.parse import parse
+from deltalog.languages.sparql.solutions import Solutions
 
 METHODS = ("auto", "magic", "qsqr", "materialised")
 
@@ -78,7 +78,7 @@ def rules(regimes: frozenset[str]) -> Path | str:
     if not regimes:
         return ""
     name = "rdfs.dl" if regimes & {"RDF", "RDFS", "D"} else "owl2rl.dl"
-    return Path(str(files("deltalog") / "rules" / name))
+    return Path(str(files("deltalog") / "languages" / "rule_sets" / name))
 
 
 def knowledge_base(test: W3CTest, engine: str) -> KnowledgeBase:

@@ -13,12 +13,12 @@ from sparql_oracle import same_rows, value
 from w3c_suite import MF, UT, Manifest, W3CTest, _named, all_tests, graph
 
 from deltalog import IRI, KnowledgeBase, UsageError
-from deltalog.engine.graph_relations import without_graphs
-from deltalog.engine.named_graphs import TripleTables
-from deltalog.model.facts import rows
-from deltalog.model.terms import Value
-from deltalog.query.sparql.parse_update import parse_update
-from deltalog.syntax.ast import QUADS
+from deltalog.core.rules import QUADS
+from deltalog.core.terms import Value
+from deltalog.evaluation.facts import rows
+from deltalog.evaluation.graph_relations import without_graphs
+from deltalog.evaluation.named_graphs import TripleTables
+from deltalog.languages.sparql.parse_update import parse_update
 
 Triples = list[tuple[Value, ...]]
 UPDATES = [test for test in all_tests() if test.kind == "UpdateEvaluationTest"]

@@ -19,7 +19,7 @@ import pyoxigraph as ox
 from sparql_oracle import value
 
 from deltalog import UsageError
-from deltalog.model.terms import Value
+from deltalog.core.terms import Value
 
 ARCHIVE = Path(__file__).parent / "w3c" / "suites.tar.xz"
 ROOT = "http://w3c.example/"

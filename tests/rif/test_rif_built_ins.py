@@ -9,10 +9,10 @@ from itertools import count
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.terms import IRI, XSD, Literal, Value, datatype, key, lexical
-from deltalog.rif.built_ins import FUNCTION, FUNCTIONS, PREDICATE, PREDICATES
-from deltalog.rif.elements import RIF
-from deltalog.syntax.functions import CASTS
+from deltalog.core.terms import IRI, XSD, Literal, Value, datatype, key, lexical
+from deltalog.functions.signatures import CASTS
+from deltalog.languages.rif.built_ins import FUNCTION, FUNCTIONS, PREDICATE, PREDICATES
+from deltalog.languages.rif.elements import RIF
 
 HELLO = Literal("hello", language="en")
 A, B = date(2026, 11, 16), date(2026, 11, 17)

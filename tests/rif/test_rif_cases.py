@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.cli.main import main
-from deltalog.program.load_program import read_rules
+from deltalog.apps.cli.main import main
+from deltalog.languages.load_program import read_rules
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.rif"))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.model.errors import DeltalogError, SyntaxProblem
-from deltalog.program.load_program import read_documents
+from deltalog.core.errors import DeltalogError, SyntaxProblem
+from deltalog.languages.load_program import read_documents
 from deltalog.program.program import analyse
 
 FILES = sorted((Path(__file__).parent / "errors").glob("*.rif"))

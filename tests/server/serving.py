@@ -12,9 +12,9 @@ import httpx2
 from starlette.testclient import TestClient
 
 from deltalog import KnowledgeBase
-from deltalog.server.app import Server
-from deltalog.server.run import listening, process
-from deltalog.server.settings import Settings
+from deltalog.apps.server.app import Server
+from deltalog.apps.server.run import listening, process
+from deltalog.apps.server.settings import Settings
 
 RULES = """
 PREFIX : <http://e.org/>

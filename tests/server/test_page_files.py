@@ -9,7 +9,7 @@ from pathlib import Path
 
 from serving import client
 
-from deltalog.server import page
+from deltalog.apps.server import page
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
@@ -77,6 +77,6 @@ def test_the_lock_file_names_no_registry() -> None:
 
 def test_it_is_in_the_wheel() -> None:
     """Hatchling takes every file of the package that git does not ignore."""
-    names = [f"src/deltalog/server/static/{name}" for name in page.found()]
+    names = [f"src/deltalog/apps/server/static/{name}" for name in page.found()]
     ignored = subprocess.run(["git", "check-ignore", *names], cwd=ROOT, capture_output=True, text=True)
     assert ignored.stdout == ""

@@ -13,10 +13,10 @@ import pytest
 from serving import Event, client, events, knowledge_base, post, running
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.server.errors import Refused
-from deltalog.server.settings import Settings
-from deltalog.server.subscriptions import GoalDeltas, Watched
-from deltalog.server.versions import Versions
+from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.subscriptions import GoalDeltas, Watched
+from deltalog.apps.server.versions import Versions
 
 GOALS = (
     "path(a, ?x)",

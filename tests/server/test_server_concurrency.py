@@ -21,7 +21,7 @@ import pytest
 from serving import client, events, knowledge_base, post, running
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.frozen import frozen
+from deltalog.knowledge_base.frozen import frozen
 
 STEPS = 30
 SLOW = "path(?a, ?b), path(?c, ?d), path(?e, ?f), path(?g, ?h), ?a + ?c = ?e + ?h + ?f"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from serving import client
 from starlette.testclient import TestClient
 
-from deltalog.server.app import ENDPOINTS
-from deltalog.server.endpoints import Endpoint
+from deltalog.apps.server.app import ENDPOINTS
+from deltalog.apps.server.endpoints import Endpoint
 
 PREDICATES = (
     "path",

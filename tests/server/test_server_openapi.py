@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltalog.server.app import ENDPOINTS
-from deltalog.server.endpoints import JSON, Endpoint
-from deltalog.server.errors import Refused
-from deltalog.server.fields import from_document, parse_json
-from deltalog.server.openapi import describe
-from deltalog.server.settings import Settings
+from deltalog.apps.server.app import ENDPOINTS
+from deltalog.apps.server.endpoints import JSON, Endpoint
+from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.fields import from_document, parse_json
+from deltalog.apps.server.openapi import describe
+from deltalog.apps.server.settings import Settings
 
 DESCRIBED = describe(ENDPOINTS, Settings())
 SCHEMAS = DESCRIBED["components"]["schemas"]

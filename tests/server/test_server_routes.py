@@ -13,7 +13,7 @@ from serving import EDGES, client, knowledge_base, post
 from starlette.testclient import TestClient
 
 from deltalog import IRI, BlankNode, KnowledgeBase, Literal
-from deltalog.server.app import ENDPOINTS
+from deltalog.apps.server.app import ENDPOINTS
 
 PAGE = ("/", "/static/{name}")  # for people
 DOCS = Path(__file__).parents[2] / "docs" / "server.md"

@@ -13,10 +13,17 @@ import pytest
 from serving import client, knowledge_base
 
 from deltalog import DataWarning, UsageError
-from deltalog.cli.main import main
-from deltalog.cli.serve import _warn_of_readers
-from deltalog.server.security import LOOPBACK_NAMES, check_origin, check_settings, check_token, host_name, is_loopback
-from deltalog.server.settings import Settings
+from deltalog.apps.cli.main import main
+from deltalog.apps.cli.serve import _warn_of_readers
+from deltalog.apps.server.security import (
+    LOOPBACK_NAMES,
+    check_origin,
+    check_settings,
+    check_token,
+    host_name,
+    is_loopback,
+)
+from deltalog.apps.server.settings import Settings
 
 TOKEN = "b3b1c9a0e4d24f0a9b8c7d6e"
 CHANGE = {"add": {"edge": [["x", "y"]]}}

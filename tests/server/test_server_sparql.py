@@ -14,8 +14,8 @@ from serving import client
 from starlette.testclient import TestClient
 
 from deltalog import IRI, KnowledgeBase, UsageError
-from deltalog.server.errors import Refused
-from deltalog.server.negotiation import negotiated
+from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.negotiation import negotiated
 
 QUERY, FORM = "application/sparql-query", "application/x-www-form-urlencoded"
 SELECT, ASK = "SELECT ?x { ?x :knows :b } ORDER BY ?x", "ASK { :a :knows :b }"

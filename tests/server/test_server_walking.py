@@ -13,7 +13,7 @@ from serving import client, events, knowledge_base, post, running
 from starlette.testclient import TestClient
 
 from deltalog import KnowledgeBase
-from deltalog.io.json_values import value_of
+from deltalog.formats.json_values import value_of
 
 IRI = "http://example.org/university#"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import ProgramError
+from deltalog.core.errors import ProgramError
 
 ERRORS = Path(__file__).parent / "errors"
 

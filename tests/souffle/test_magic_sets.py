@@ -12,8 +12,8 @@ from random_programs import GIVEN, Drawing, Facts, Printing, RandomProgram, eval
 from test_random_programs import is_ungrounded, printed
 
 from deltalog import KnowledgeBase
-from deltalog.cli.main import main
-from deltalog.model.errors import LimitReached, SyntaxProblem
+from deltalog.apps.cli.main import main
+from deltalog.core.errors import LimitReached, SyntaxProblem
 
 ALL = '.pragma "magic-transform" "*"\n'
 GRAPH = """

@@ -9,7 +9,7 @@ import pytest
 from random_programs import GIVEN, Drawing, Printing, RandomProgram, evaluated
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import SyntaxProblem
+from deltalog.core.errors import SyntaxProblem
 
 FORMS = ("plain", "record", "branch", "component")
 # A witness that only aggregates mention is none, so the other aggregate is refused; count and sum have no witnesses.

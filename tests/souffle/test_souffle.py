@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase, LimitReached, UsageError
-from deltalog.cli.main import main
-from deltalog.expressions.scalar import evaluate
-from deltalog.expressions.souffle_functors import PREFIX, fields_of, record
-from deltalog.model.errors import DataError, ProgramError, SyntaxProblem
-from deltalog.syntax.ast import Call, Constant
+from deltalog.apps.cli.main import main
+from deltalog.core.errors import DataError, ProgramError, SyntaxProblem
+from deltalog.core.rules import Call, Constant
+from deltalog.functions.scalar import evaluate
+from deltalog.functions.souffle_functors import PREFIX, fields_of, record
 
 ROOT = Path(__file__).parent.parent.parent
 PATHS = """

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltalog import KnowledgeBase, LimitReached, ProgramError, UsageError
-from deltalog.model.change import Change
+from deltalog.evaluation.change import Change
 
 Facts = Mapping[str, frozenset[tuple[int, ...]]]
 DECLARED = """

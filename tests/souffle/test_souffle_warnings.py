@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import DataWarning, KnowledgeBase
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 FOLDER = Path(__file__).parent / "warnings"
 PROGRAMS = sorted(FOLDER.glob("*.dl"))

@@ -14,12 +14,12 @@ import pytest
 from conftest import as_sets
 
 from deltalog import IRI, DataError, KnowledgeBase, LimitReached, UsageError
-from deltalog.backends.spark import settings
-from deltalog.backends.spark.io.collect import parse_files
-from deltalog.backends.spark.residence import DriverResidence, decide, dictionary_bytes, table_bytes
-from deltalog.io.documents import Reading
-from deltalog.model.terms import BlankNode, Literal
-from deltalog.model.tuning import Tuning
+from deltalog.core.terms import BlankNode, Literal
+from deltalog.core.tuning import Tuning
+from deltalog.engines.spark import settings
+from deltalog.engines.spark.io.collect import parse_files
+from deltalog.engines.spark.residence import DriverResidence, decide, dictionary_bytes, table_bytes
+from deltalog.formats.documents import Reading
 from tests.property.history_generator import history
 from tests.property.history_player import run
 

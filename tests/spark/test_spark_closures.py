@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 CLOSURE = "r(X, Y) :- e(X, Y).  r(X, Z) :- r(X, Y), r(Y, Z)."
 GUARDED = "r(X, Y) :- e(X, Y).  r(X, Z) :- r(X, Y), r(Y, Z), X != Z."
@@ -40,7 +40,7 @@ def answers(engine: str, program: str, rows: list[tuple[str, str]], tuning: Tuni
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_executors_list_what_the_driver_has_found(name: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.backends.spark.operators import broadcast_closure
+    from deltalog.engines.spark.operators import broadcast_closure
 
     monkeypatch.setattr(broadcast_closure, "CHUNK_PAIRS", 7)
     rows = edges(len(name))
@@ -57,7 +57,7 @@ def test_beyond_the_drivers_budget(name: str, everything_far: None) -> None:
 def test_executors_write_what_they_list(
     format: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltalog.backends.spark.operators import broadcast_closure
+    from deltalog.engines.spark.operators import broadcast_closure
 
     monkeypatch.setattr(broadcast_closure, "CHUNK_PAIRS", 50)
     rows: list[tuple[Any, Any]] = [*edges(5), (1, 2), (2, "v3")]

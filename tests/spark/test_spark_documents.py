@@ -10,7 +10,7 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import DataError
+from deltalog.core.errors import DataError
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -35,7 +35,7 @@ def facts_of(engine: str, *paths: Path, **options: Any) -> Any:
 def test_the_same_names(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None
 ) -> None:
-    from deltalog.backends.spark.io import read
+    from deltalog.engines.spark.io import read
 
     monkeypatch.setattr(read, "SPLIT_BYTES", 1000)
     documents(tmp_path)
@@ -43,7 +43,7 @@ def test_the_same_names(
 
 
 def test_strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
-    from deltalog.backends.spark.io import read
+    from deltalog.engines.spark.io import read
 
     monkeypatch.setattr(read, "SPLIT_BYTES", 1000)
     documents(tmp_path)

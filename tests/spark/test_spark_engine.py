@@ -14,13 +14,13 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase
-from deltalog.backends.spark import SparkBackend
-from deltalog.backends.spark.io import hashed_ids
+from deltalog.core.dictionary import Dictionary
+from deltalog.core.errors import EngineError, LimitReached
+from deltalog.core.limits import Limits
+from deltalog.core.terms import IRI, BlankNode
+from deltalog.engines.spark import SparkBackend
+from deltalog.engines.spark.io import hashed_ids
 from deltalog.kernels.digest import hash_bytes
-from deltalog.model.dictionary import Dictionary
-from deltalog.model.errors import EngineError, LimitReached
-from deltalog.model.limits import Limits
-from deltalog.model.terms import IRI, BlankNode
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -169,7 +169,7 @@ def test_a_round_in_the_driver_obeys_limits(engine: str, option: str) -> None:
 
 def test_facts_are_transferred_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the driver has derived is brought into tables of the Spark engine only as long as there is time."""
-    from deltalog.backends.spark import driver_engine
+    from deltalog.engines.spark import driver_engine
 
     monkeypatch.setattr(driver_engine, "TRANSFER_ROWS", 2)
     kb = KnowledgeBase(REACH + "ends(X) :- path(X, Y).", engine="spark", schemes="standard")
@@ -204,7 +204,7 @@ def test_without_java() -> None:
 
 
 def test_without_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.backends.spark.startup import session
+    from deltalog.engines.spark.startup import session
 
     monkeypatch.setattr(session, "find_spec", lambda name: None if name == "pandas" else object())
     with pytest.raises(EngineError, match=r"needs pandas, which is not installed: pip install .deltalog\[spark\]"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltalog import KnowledgeBase, LimitReached
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 from tests.explain.proof_checker import World, key_of
 
 PROGRAM = """

@@ -12,8 +12,8 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import DataError, DataWarning
-from deltalog.model.terms import IRI, XSD, BlankNode, Literal, Value
+from deltalog.core.errors import DataError, DataWarning
+from deltalog.core.terms import IRI, XSD, BlankNode, Literal, Value
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -118,7 +118,7 @@ def test_the_number_of_files_is_of_no_importance(files: int, tmp_path: Path, in_
 
 
 def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
-    from deltalog.backends.spark.io import read
+    from deltalog.engines.spark.io import read
 
     monkeypatch.setattr(read, "SPLIT_BYTES", 1000)
     lines = [f"<http://e.org/{i}> <http://e.org/p> {i} .\n" for i in range(300)]
@@ -135,7 +135,7 @@ def test_large_files_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_quoted_line_ends_are_not_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
-    from deltalog.backends.spark.io import read
+    from deltalog.engines.spark.io import read
 
     monkeypatch.setattr(read, "SPLIT_BYTES", 100)
     (tmp_path / "t.csv").write_text("".join(f'"a\n{i}",{i}\n' for i in range(100)))
@@ -190,7 +190,7 @@ def test_data_frames_in_and_out(spark: Any, everything_far: None) -> None:
 
 
 def test_a_null_is_refused(spark: Any) -> None:
-    from deltalog.model.errors import UsageError
+    from deltalog.core.errors import UsageError
 
     with pytest.raises(UsageError, match="null"):
         KnowledgeBase("", engine="spark").add("p", spark.createDataFrame([("a",), (None,)], "x string"))

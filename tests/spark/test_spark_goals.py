@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import DeltalogError
+from deltalog.core.errors import DeltalogError
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).

@@ -37,7 +37,7 @@ def story(engine: str, file: Path, out: Path) -> Any:
 
 
 def test_graphs_in_executors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_frames: None) -> None:
-    from deltalog.backends.spark.io import read
+    from deltalog.engines.spark.io import read
 
     monkeypatch.setattr(read, "SPLIT_BYTES", 200)
     file = quads(tmp_path)

@@ -12,13 +12,13 @@ from unittest.mock import Mock
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.backends.spark.failures import one_line
-from deltalog.backends.spark.jobs import SparkJobs, listed, pred_names, round_name
-from deltalog.engine.current_round import in_round
-from deltalog.model.errors import EngineError, LimitReached
-from deltalog.model.limits import Limits
-from deltalog.model.tuning import Tuning
-from deltalog.syntax.ast import Pred
+from deltalog.core.errors import EngineError, LimitReached
+from deltalog.core.limits import Limits
+from deltalog.core.rules import Pred
+from deltalog.core.tuning import Tuning
+from deltalog.engines.spark.failures import one_line
+from deltalog.engines.spark.jobs import SparkJobs, listed, pred_names, round_name
+from deltalog.evaluation.current_round import in_round
 
 REACH = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
 GROUP, DESCRIPTION = "spark.jobGroup.id", "spark.job.description"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "deltalog" / "backends" / "spark"
+PACKAGE = ROOT / "src" / "deltalog" / "engines" / "spark"
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.name not in ("__init__.py", "backend.py")]
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.backends.spark.startup import submit_conf
-from deltalog.cli.choose_engine import choose_engine
+from deltalog.apps.cli.choose_engine import choose_engine
+from deltalog.engines.spark.startup import submit_conf
 
 MEMORY = 8 * 2**30
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
 
 pytestmark = pytest.mark.usefixtures("everything_far")
 
@@ -23,7 +23,7 @@ NO_BROADCAST = Tuning(spark_broadcast_max_bytes=0)
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The physical plans of everything that is stored, as text."""
-    from deltalog.backends.spark import stored
+    from deltalog.engines.spark import stored
 
     found: list[str] = []
     store = stored.checkpointed

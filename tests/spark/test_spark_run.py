@@ -15,7 +15,7 @@ import pytest
 from conftest import as_sets
 
 from deltalog import KnowledgeBase
-from deltalog.cli.main import main
+from deltalog.apps.cli.main import main
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), path(Y, Z).
@@ -49,7 +49,7 @@ def written(folder: Path) -> Any:
 def test_with_a_master_the_driver_reasons_while_that_fits(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltalog.backends.spark.io import read
+    from deltalog.engines.spark.io import read
 
     monkeypatch.setattr(read, "DRIVER_READ_BYTES", 0)
     found = {}
@@ -109,7 +109,7 @@ def test_an_output_folder_that_exists_stops_it_before_any_work(
 
 @pytest.mark.usefixtures("spark")
 def test_a_failure_in_the_middle_of_writing_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.backends.spark.io import write
+    from deltalog.engines.spark.io import write
 
     kb = KnowledgeBase(folder / "rules.dl", engine="spark")
     kb.load(folder / "data")

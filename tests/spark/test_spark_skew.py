@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from deltalog import KnowledgeBase
-from deltalog.backends.spark.io.decode import Decoder
-from deltalog.model.tuning import Tuning
+from deltalog.core.tuning import Tuning
+from deltalog.engines.spark.io.decode import Decoder
 
 LARGE = Tuning(spark_broadcast_max_terms=0, spark_broadcast_max_rows=0)  # the dictionary is joined
 

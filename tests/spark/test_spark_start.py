@@ -14,10 +14,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from deltalog.backends.spark.settings import is_local_master, task_slots
-from deltalog.backends.spark.startup import cds_archive, session
-from deltalog.model.errors import EngineError
-from deltalog.model.tuning import Tuning
+from deltalog.core.errors import EngineError
+from deltalog.core.tuning import Tuning
+from deltalog.engines.spark.settings import is_local_master, task_slots
+from deltalog.engines.spark.startup import cds_archive, session
 
 
 def family(pid: int) -> set[int]:

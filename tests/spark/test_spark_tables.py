@@ -45,7 +45,7 @@ def loaded(folder: Path, engine: str) -> KnowledgeBase:
 
 
 def test_the_same_facts_names_and_files(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.backends.spark.io import read
+    from deltalog.engines.spark.io import read
 
     monkeypatch.setattr(read, "SPLIT_BYTES", 100)  # several tasks for one file
     kbs = [loaded(folder, engine) for engine in ("local", "spark")]

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.backends.spark.backend import SparkBackend
-from deltalog.backends.spark.table import SparkTable
-from deltalog.model.limits import Limits
-from deltalog.model.tuning import Tuning
+from deltalog.core.limits import Limits
+from deltalog.core.tuning import Tuning
+from deltalog.engines.spark.backend import SparkBackend
+from deltalog.engines.spark.table import SparkTable
 
 Row = tuple[int, ...]
 SIZES = (2, 5, 30, 3) if os.environ.get("DELTALOG_SLOW") else (3, 30)  # of changes

@@ -12,7 +12,7 @@ from test_changes import STEPS, applied
 from test_changes import shown as facts_of
 
 from deltalog import KnowledgeBase
-from deltalog.model.change import Difference
+from deltalog.evaluation.change import Difference
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).

@@ -26,12 +26,12 @@ from random import Random
 from typing import Any, NamedTuple
 
 from deltalog import DataError, KnowledgeBase, ProgramError, UsageError
-from deltalog.model.facts import of_predicate
-from deltalog.model.terms import key
-from deltalog.model.tuning import Tuning
+from deltalog.core.rules import Rule
+from deltalog.core.terms import key
+from deltalog.core.tuning import Tuning
+from deltalog.evaluation.facts import of_predicate
+from deltalog.extensions.store.verify import repair, verify
 from deltalog.program import analyse
-from deltalog.store.verify import repair, verify
-from deltalog.syntax.ast import Rule
 from tests.property.history_generator import CYCLIC, MAINTENANCE, SCHEMES, history
 from tests.property.history_model import PREFIX, TUNINGS, Step, is_rule, parsed, rows
 from tests.property.history_player import Facts, everything, from_scratch

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deltalog import KnowledgeBase
-from deltalog.model.facts import of_predicate
-from deltalog.model.terms import key
+from deltalog.core.terms import key
+from deltalog.evaluation.facts import of_predicate
 
 RULES = """
 path(X, Y) :- edge(X, Y).

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltalog import DataError, KnowledgeBase, UsageError
-from deltalog.cli.main import main
-from deltalog.souffle import program as souffle_program
-from deltalog.store.verify import repair, verify
+from deltalog.apps.cli.main import main
+from deltalog.extensions.store.verify import repair, verify
+from deltalog.languages.souffle import program as souffle_program
 from tests.souffle.test_souffle_changes import PROGRAMS, Story, shortest, some_facts, steps, visible
 from tests.store.plain_reader import read_store
 from tests.store.stored_contents import contents

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.model.errors import UsageError
+from deltalog.core.errors import UsageError
 from deltalog.spark import export_store, import_state
 
 PROGRAM = """

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from deltalog import DataError, KnowledgeBase
-from deltalog.cli.main import main
-from deltalog.store.store import Store
+from deltalog.apps.cli.main import main
+from deltalog.extensions.store.store import Store
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z).\n"
 

@@ -19,10 +19,10 @@ import pytest
 from stored_contents import Contents, contents, exit_code, in_child, opened, small_store
 
 from deltalog import DataError, KnowledgeBase, UsageError
-from deltalog.model.tuning import Tuning
-from deltalog.store.acknowledged import NAME as ACKNOWLEDGED
-from deltalog.store.acknowledged import Acknowledged, read_acknowledged, replace_acknowledged
-from deltalog.store.verify import repair, verify
+from deltalog.core.tuning import Tuning
+from deltalog.extensions.store.acknowledged import NAME as ACKNOWLEDGED
+from deltalog.extensions.store.acknowledged import Acknowledged, read_acknowledged, replace_acknowledged
+from deltalog.extensions.store.verify import repair, verify
 
 FIRST, MIDDLE, NEWEST = 2, 5, 8  # the versions of the two snapshots, and the newest one
 Versions = dict[int, Contents]

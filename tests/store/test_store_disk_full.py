@@ -13,7 +13,7 @@ import pytest
 from stored_contents import contents, in_child, opened, small_store
 
 from deltalog import DataError, KnowledgeBase
-from deltalog.store.verify import verify
+from deltalog.extensions.store.verify import verify
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 MUCH = [(f"a rather long name of a node, number {i}", i) for i in range(20_000)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from documentation import blocks, check_console, page, with_examples
 
-from deltalog.store.catalog import SCHEMA
+from deltalog.extensions.store.catalog import SCHEMA
 
 PAGE = page("docs/store.md")
 

@@ -19,9 +19,9 @@ import pytest
 from stored_contents import MEMORY, Contents, contents, exit_code, opened, small_store
 
 from deltalog import DataError, KnowledgeBase
-from deltalog.model.tuning import Tuning
-from deltalog.store import files
-from deltalog.store.verify import verify
+from deltalog.core.tuning import Tuning
+from deltalog.extensions.store import files
+from deltalog.extensions.store.verify import verify
 
 CALLS = ("create", "write", "extend", "sync", "sync_data", "sync_folder", "rename")
 ACKNOWLEDGING = 2  # calls of an update before its snapshot: the version is written, and flushed

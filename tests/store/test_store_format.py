@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from deltalog import IRI, BlankNode, KnowledgeBase, Literal
-from deltalog.model.terms import DECIMAL, Kind, kind
+from deltalog.core.terms import DECIMAL, Kind, kind
 from tests.store.plain_reader import Fact, Value, read_store
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

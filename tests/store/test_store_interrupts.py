@@ -18,8 +18,8 @@ import pytest
 from stored_contents import contents, opened, small_store
 
 from deltalog import DataError, KnowledgeBase, LimitReached, UsageError
-from deltalog.model.tuning import Tuning
-from deltalog.store.store import Store
+from deltalog.core.tuning import Tuning
+from deltalog.extensions.store.store import Store
 
 WHERE = ("/store/", "/kb.py")  # the files in which interrupts come
 

@@ -14,8 +14,8 @@ import pytest
 from stored_contents import MEMORY, end_of, forked
 
 from deltalog import KnowledgeBase, UsageError
-from deltalog.model.tuning import Tuning
-from deltalog.store.verify import verify
+from deltalog.core.tuning import Tuning
+from deltalog.extensions.store.verify import verify
 
 UPDATES = 1_000
 RULES = """

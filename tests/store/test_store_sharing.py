@@ -16,7 +16,7 @@ import pytest
 from stored_contents import contents, exit_code, in_child, opened, small_store
 
 from deltalog import DataError, KnowledgeBase, UsageError
-from deltalog.store.verify import repair
+from deltalog.extensions.store.verify import repair
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 

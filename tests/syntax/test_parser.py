@@ -7,9 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from deltalog.model.errors import SyntaxProblem
-from deltalog.model.terms import IRI, RDF, RDF_TYPE, XSD, BlankNode, Literal, Value
-from deltalog.syntax.ast import (
+from deltalog.core.errors import SyntaxProblem
+from deltalog.core.rules import (
     TRIPLE,
     Aggregate,
     AggregateCall,
@@ -23,7 +22,8 @@ from deltalog.syntax.ast import (
     Term,
     Variable,
 )
-from deltalog.syntax.parser import parse, parse_document, parse_goal
+from deltalog.core.terms import IRI, RDF, RDF_TYPE, XSD, BlankNode, Literal, Value
+from deltalog.languages.deltalog.parser import parse, parse_document, parse_goal
 
 X, Y, Z = Variable("X"), Variable("Y"), Variable("Z")
 x, y, z = Variable("x"), Variable("y"), Variable("z")

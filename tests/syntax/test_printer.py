@@ -8,10 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deltalog.model.errors import ProgramError
-from deltalog.model.terms import IRI, RDF_TYPE, XSD, BlankNode, literal
-from deltalog.program import analyse
-from deltalog.syntax.ast import (
+from deltalog.core.errors import ProgramError
+from deltalog.core.rule_text import print_body, print_rule
+from deltalog.core.rules import (
     Aggregate,
     AggregateCall,
     Atom,
@@ -26,9 +25,10 @@ from deltalog.syntax.ast import (
     Variable,
     triple,
 )
-from deltalog.syntax.functions import AGGREGATES, ALIASES, ANY_NUMBER, COMPARISONS, FUNCTIONS
-from deltalog.syntax.parser import parse, parse_goal
-from deltalog.syntax.printer import print_body, print_rule
+from deltalog.core.terms import IRI, RDF_TYPE, XSD, BlankNode, literal
+from deltalog.functions.signatures import AGGREGATES, ALIASES, ANY_NUMBER, COMPARISONS, FUNCTIONS
+from deltalog.languages.deltalog.parser import parse, parse_goal
+from deltalog.program import analyse
 
 EXAMPLE = """
 PREFIX a1: <http://swat.cse.lehigh.edu/onto/univ-bench.owl#>

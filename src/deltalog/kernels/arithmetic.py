@@ -1,7 +1,7 @@
 """Expressions over the ids of one binding: a stack machine for integers, doubles, conditions and ids.
 
 An expression is some lines of operations in postfix order: an operation, a register (of those that hold ids) and a
-word. It computes what `deltalog.expressions.scalar` says, or gives up: on values of other kinds, on results that do not
+word. It computes what `deltalog.functions.scalar` says, or gives up: on values of other kinds, on results that do not
 fit, on divisions by zero. Then the caller evaluates the expression by that reference.
 
 A value on the stack is two words: its kind, and an integer, a truth value, an id or the bits of a double. Everything is

@@ -1,7 +1,7 @@
 """Rows of cells (CSV, TSV) from bytes to ids, and from ids to bytes.
 
 `parse` reads whole rows into one flat array of ids, row after row; what a cell means is said in
-`deltalog.io.csv_cells`. It works in a room of `deltalog.kernels.intern` with the tools of `deltalog.kernels.ntriples`,
+`deltalog.formats.csv_cells`. It works in a room of `deltalog.kernels.intern` with the tools of `deltalog.kernels.ntriples`,
 and under the same rules: the buffer ends with a newline and eight readable zeros follow; there is room for as many ids
 as there are cells, and for as much text as there are bytes. A quoted cell may contain newlines, so the end of the
 buffer may be in the middle of a row; then `parse` stops at the start of that row and says so.

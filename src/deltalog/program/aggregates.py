@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from deltalog.core.rules import Aggregate, Atom, BodyLiteral, HiddenName, Rule
 from deltalog.program.analysis import Analysis
-from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, HiddenName, Rule
 
 PREFIX = "#aggregate "
 
@@ -66,7 +66,7 @@ def _atom(literal: BodyLiteral, found: dict[Aggregate, Rule]) -> BodyLiteral:
     if not isinstance(literal, Aggregate):
         return literal
     if literal not in found:
-        from deltalog.syntax.printer import print_literal
+        from deltalog.core.rule_text import print_literal
 
         terms = tuple(dict.fromkeys((*literal.on, *(call.variable for call in literal.calls))))
         head = Atom(HiddenName(PREFIX + print_literal(literal)), terms, literal.span)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deltalog.model.errors import Diagnostic
+from deltalog.core.errors import Diagnostic
+from deltalog.core.rules import Atom, Pred, Rule
 from deltalog.program.dependency import DependencyGraph
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.schemes import Scheme
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers
-from deltalog.syntax.ast import Atom, Pred, Rule
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from deltalog.model.limits import check_running
-from deltalog.program.analysis import Analysis
-from deltalog.syntax.ast import (
+from deltalog.core.limits import check_running
+from deltalog.core.rules import (
     Aggregate,
     Atom,
     Bind,
@@ -26,6 +25,7 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.program.analysis import Analysis
 
 MANY_BINDINGS = 100  # of one body: with so many, putting them in order takes a while
 

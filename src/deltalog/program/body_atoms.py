@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deltalog.syntax.ast import Aggregate, Atom, BodyLiteral, Disjunction, NegatedBody, Negation
+from deltalog.core.rules import Aggregate, Atom, BodyLiteral, Disjunction, NegatedBody, Negation
 
 OF_SOMETHING = ("min", "max", "avg", "med")  # aggregates that have no value for nothing
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from deltalog.concurrency.cached import cached_property
-from deltalog.model.naming import split
-from deltalog.syntax.ast import Atom, Pred, Rule, Variable
+from deltalog.core.concurrency.cached import cached_property
+from deltalog.core.naming import split
+from deltalog.core.rules import Atom, Pred, Rule, Variable
 
 _MADE_UP = re.compile(r"_[0-9]+")  # variables that stand for expressions in heads
 

@@ -28,10 +28,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from deltalog.program.analysis import Analysis
-from deltalog.program.binding import bound
-from deltalog.program.destructure import destructured
-from deltalog.syntax.ast import (
+from deltalog.core.rule_text import print_body, print_term
+from deltalog.core.rules import (
     Aggregate,
     Atom,
     Bind,
@@ -47,7 +45,9 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
-from deltalog.syntax.printer import print_body, print_term
+from deltalog.program.analysis import Analysis
+from deltalog.program.binding import bound
+from deltalog.program.destructure import destructured
 
 CoreBody = tuple[BodyLiteral, ...]
 _ZERO = {"count", "sum"}  # the aggregates that have a value for nothing

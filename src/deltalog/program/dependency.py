@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deltalog.concurrency.cached import cached_property
+from deltalog.core.concurrency.cached import cached_property
+from deltalog.core.rules import Pred, Rule
 from deltalog.program.components import components
 from deltalog.program.hyper_nodes import HyperNode
 from deltalog.program.strata import Stratum, single_heads
-from deltalog.syntax.ast import Pred, Rule
 
 
 @dataclass(frozen=True)

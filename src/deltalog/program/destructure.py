@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import count
 
+from deltalog.core.rules import Bind, BodyLiteral, Call, Constant, Expression, Filter, Variable, variables
 from deltalog.program.binding import bound
-from deltalog.syntax.ast import Bind, BodyLiteral, Call, Constant, Expression, Filter, Variable, variables
 
 Fresh = Iterator[Variable]
 

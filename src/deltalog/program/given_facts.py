@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from deltalog.core.rules import TRIPLES, TYPES, Atom, Pred, Rule
 from deltalog.program.analysis import Analysis
 from deltalog.program.schemes import given
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule
 
 
 def keep_given_facts_apart(analysis: Analysis) -> Analysis:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deltalog.core.rules import Pred, Rule
 from deltalog.program.body_atoms import negative
-from deltalog.syntax.ast import Pred, Rule
 
 
 @dataclass(frozen=True)

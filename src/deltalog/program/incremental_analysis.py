@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from deltalog.core.rules import TRIPLES, TYPES, Pred, Rule
 from deltalog.program.aggregates import has_separable
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
@@ -21,7 +22,6 @@ from deltalog.program.program import Program, analyse
 from deltalog.program.recognise import copied
 from deltalog.program.safety import unsafe
 from deltalog.program.value_kinds import Numbers, no_numbers
-from deltalog.syntax.ast import TRIPLES, TYPES, Pred, Rule
 
 INTERNAL = frozenset((TRIPLES, TYPES))
 

@@ -3,7 +3,7 @@
 Each check is a function from rules to diagnostics, in a module by what it looks at; `CHECKS` has them all. Rules that
 the user did not write (ready-made ones, those of ontologies and of stores) are not looked at: they have no place, or
 their place is in a ready-made file. Nor are those of Soufflé programs, which are not as they were written:
-`deltalog.program.lint_souffle` looks at their text. `deltalog.program.lint_data` has the checks that need to know the
+`deltalog.languages.souffle.lint` looks at their text. `deltalog.program.lint_data` has the checks that need to know the
 data.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from deltalog.model.errors import Diagnostic
+from deltalog.core.errors import Diagnostic
+from deltalog.core.rules import Rule
 from deltalog.program.lint_constants import constants_like_variables, ill_typed_literals, kinds_that_never_match
 from deltalog.program.lint_predicates import (
     functions_as_predicates,
@@ -22,7 +23,6 @@ from deltalog.program.lint_predicates import (
     skolem_as_predicate,
 )
 from deltalog.program.lint_variables import doubtful_variables, hidden_variables
-from deltalog.syntax.ast import Rule
 
 LintCheck = Callable[[Sequence[Rule]], Iterator[Diagnostic]]
 

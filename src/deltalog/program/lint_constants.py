@@ -11,13 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from deltalog.expressions.datatypes import in_value_space
-from deltalog.model.datetimes import moment
-from deltalog.model.errors import Diagnostic, warning
-from deltalog.model.terms import XSD, Literal, Value
-from deltalog.program.lint_variables import occurrences
-from deltalog.program.safety import written
-from deltalog.syntax.ast import (
+from deltalog.core.datetimes import moment
+from deltalog.core.errors import Diagnostic, warning
+from deltalog.core.rules import (
     Aggregate,
     Atom,
     Bind,
@@ -34,7 +30,11 @@ from deltalog.syntax.ast import (
     Variable,
     atoms,
 )
-from deltalog.syntax.functions import COMPARISONS
+from deltalog.core.terms import XSD, Literal, Value
+from deltalog.functions.datatypes import in_value_space
+from deltalog.functions.signatures import COMPARISONS
+from deltalog.program.lint_variables import occurrences
+from deltalog.program.safety import written
 
 _LETTER = re.compile(r"[u-z][0-9]?")
 _NAME = re.compile(r"[a-z][A-Za-z0-9_]*")

@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from deltalog.model.errors import Diagnostic, warning
-from deltalog.model.naming import local_name
+from deltalog.core.errors import Diagnostic, warning
+from deltalog.core.naming import local_name
+from deltalog.core.rules import TRIPLES, TYPES, Atom, Pred, Rule, atoms
+from deltalog.languages.deltalog.lexer import PREFIXES
 from deltalog.program.body_atoms import needs_facts, positive
 from deltalog.program.lint import is_written
 from deltalog.program.lint_predicates import function_hint, is_function_name
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule, atoms
-from deltalog.syntax.lexer import PREFIXES
 
 MAX_COMPARED = 2_000  # names that a name is compared with, letter by letter
 MAX_NAMED = 3  # predicates that one message names

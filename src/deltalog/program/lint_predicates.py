@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deltalog.model.errors import Diagnostic, warning
+from deltalog.core.errors import Diagnostic, warning
+from deltalog.core.rules import Atom, Pred, Rule, Span, atoms
+from deltalog.functions.signatures import AGGREGATES, FUNCTIONS, ORDINARY_WORDS
 from deltalog.program.stratification import shown
-from deltalog.syntax.ast import Atom, Pred, Rule, Span, atoms
-from deltalog.syntax.functions import AGGREGATES, FUNCTIONS, ORDINARY_WORDS
 
 
 def _atoms(rules: Sequence[Rule]) -> Iterator[Atom]:

@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from deltalog.model.errors import Diagnostic, warning
+from deltalog.core.errors import Diagnostic, warning
+from deltalog.core.rules import Aggregate, Atom, Constant, NegatedBody, Negation, Rule, Span, Variable, variables
 from deltalog.program.safety import written
-from deltalog.syntax.ast import Aggregate, Atom, Constant, NegatedBody, Negation, Rule, Span, Variable, variables
 
 MAX_PROJECTIONS = 3  # rules of one atom with a variable that occurs once; more of them are a habit of the author
 

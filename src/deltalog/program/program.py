@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from deltalog.concurrency.cached import cached_property
-from deltalog.model.errors import Diagnostic
+from deltalog.core.concurrency.cached import cached_property
+from deltalog.core.errors import Diagnostic
+from deltalog.core.rules import TRIPLES, TYPES, Atom, Pred, Rule
 from deltalog.program.aggregates import separate_aggregates
 from deltalog.program.analysis import Analysis, Pass
 from deltalog.program.binding import direct_equalities
@@ -30,7 +31,6 @@ from deltalog.program.split_facts import split_facts
 from deltalog.program.stratification import check_stratification
 from deltalog.program.triple_bridges import add_bridges, bridged
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Pred, Rule
 
 T = TypeVar("T")
 

@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from deltalog.core.rules import TRIPLES, TYPES, Atom, Call, Filter, Pred, Rule, Variable
 from deltalog.program.analysis import Analysis
 from deltalog.program.schemes import Scheme, SchemeKind, X, Y, Z, atom, backbone, given
 from deltalog.program.value_kinds import Numbers, Scope, no_numbers, scope
-from deltalog.syntax.ast import TRIPLES, TYPES, Atom, Call, Filter, Pred, Rule, Variable
 
 SCHEME_SETTINGS = ("auto", "standard", "module", "scheme")
 BY_VALUE = "as numbers of different types can be equal in value, and its guard compares values"

@@ -19,9 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from deltalog.expressions.souffle_functors import PREFIX
-from deltalog.program.dependency import DependencyGraph
-from deltalog.syntax.ast import (
+from deltalog.core.rules import (
     Atom,
     Bind,
     BodyLiteral,
@@ -36,6 +34,8 @@ from deltalog.syntax.ast import (
     Variable,
     variables,
 )
+from deltalog.functions.souffle_functors import PREFIX
+from deltalog.program.dependency import DependencyGraph
 
 RECORD, FIELD, IS_RECORD, IS = (PREFIX + name for name in ("record", "field", "isrecord", "is"))
 PartsKey = tuple[Pred, int, tuple[int, ...]]  # the relation of records, their column in it, positions of the fields

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltalog.model.errors import Diagnostic, NotStratified, UnsafeRule
+from deltalog.core.errors import Diagnostic, NotStratified, UnsafeRule
 from deltalog.program.analysis import Analysis
 
 

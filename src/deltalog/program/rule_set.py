@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deltalog.concurrency.cached import cached_property
-from deltalog.model.errors import UsageError
-from deltalog.program.load_program import read_documents
-from deltalog.syntax.ast import Pred, Rule
-from deltalog.syntax.existential import ordinary_rules
+from deltalog.core.concurrency.cached import cached_property
+from deltalog.core.errors import UsageError
+from deltalog.core.existential import ordinary_rules
+from deltalog.core.rules import Pred, Rule
+from deltalog.languages.load_program import read_documents
 
 MAX_COMPARED = 200  # rules with the same head
 _RULE_ID = re.compile(r"r[0-9]+")

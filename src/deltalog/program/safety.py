@@ -13,10 +13,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from deltalog.model.errors import Diagnostic
-from deltalog.program.analysis import Analysis
-from deltalog.program.binding import bound
-from deltalog.syntax.ast import (
+from deltalog.core.errors import Diagnostic
+from deltalog.core.rules import (
     Aggregate,
     Atom,
     Bind,
@@ -29,6 +27,8 @@ from deltalog.syntax.ast import (
     atoms,
     variables,
 )
+from deltalog.program.analysis import Analysis
+from deltalog.program.binding import bound
 
 
 def check_safety(analysis: Analysis) -> Analysis:

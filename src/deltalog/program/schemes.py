@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from deltalog.syntax.ast import Atom, HiddenName, Pred, Rule, Variable
+from deltalog.core.rules import Atom, HiddenName, Pred, Rule, Variable
 
 X, Y, Z = Variable("x"), Variable("y"), Variable("z")
 

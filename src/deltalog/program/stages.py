@@ -1,8 +1,8 @@
 """Programs in stages: ordinary rules, and relations whose facts depend on the order of derivation.
 
 A relation with choice-domain, subsumption, a size limit, a counter, the number of a round or deltas that are kept
-(`deltalog.souffle.procedures`) is evaluated, with everything that is recursive with it, tuple by tuple and in order
-(`deltalog.engine.stages`), once all that it reads is known; for the ordinary rules, its facts are given. So is
+(`deltalog.program.procedures`) is evaluated, with everything that is recursive with it, tuple by tuple and in order
+(`deltalog.evaluation.stages`), once all that it reads is known; for the ordinary rules, its facts are given. So is
 recursion through an aggregate that asks for groups by facts of the recursion, but aggregates others.
 
 Facts that the text states of such a relation are explicit, as all others are, unless choice-domain chooses among them.
@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from deltalog.concurrency.cached import cached_property
-from deltalog.model.errors import Diagnostic, ProgramError
+from deltalog.core.concurrency.cached import cached_property
+from deltalog.core.errors import Diagnostic, ProgramError
+from deltalog.core.existential import existential_rules
+from deltalog.core.rules import Atom, Bind, Call, Constant, Expression, Pred, Rule, Variable
 from deltalog.program.aggregates import separate
 from deltalog.program.dependency import DependencyGraph
+from deltalog.program.procedures import COUNTER, ITERATION, Procedures
 from deltalog.program.strata import single_heads
-from deltalog.souffle.procedures import COUNTER, ITERATION, Procedures
-from deltalog.syntax.ast import Atom, Bind, Call, Constant, Expression, Pred, Rule, Variable
-from deltalog.syntax.existential import existential_rules
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from deltalog.core.rules import Pred, Rule
 from deltalog.program.body_atoms import positive
-from deltalog.syntax.ast import Pred, Rule
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from deltalog.model.errors import Diagnostic
-from deltalog.model.terms import RDF_TYPE
+from deltalog.core.errors import Diagnostic
+from deltalog.core.rules import TRIPLE, Atom, BodyLiteral, Negation, Pred, Rule
+from deltalog.core.terms import RDF_TYPE
 from deltalog.program.analysis import Analysis
 from deltalog.program.body_atoms import negative
 from deltalog.program.dependency import DependencyGraph
-from deltalog.syntax.ast import TRIPLE, Atom, BodyLiteral, Negation, Pred, Rule
 
 
 def check_stratification(analysis: Analysis) -> Analysis:

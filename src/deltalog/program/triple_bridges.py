@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from deltalog.model.terms import IRI, RDF_TYPE
+from deltalog.core.rules import TRIPLE, TRIPLES, TYPES, Atom, Constant, Pred, Rule, Variable
+from deltalog.core.terms import IRI, RDF_TYPE
 from deltalog.program.analysis import Analysis
 from deltalog.program.body_atoms import positive
-from deltalog.syntax.ast import TRIPLE, TRIPLES, TYPES, Atom, Constant, Pred, Rule, Variable
 
 _X, _Y = Variable("x"), Variable("y")
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from deltalog.model.terms import XSD, Kind, kind
-from deltalog.syntax.ast import Aggregate, AggregateCall, Bind, BodyLiteral, Call, Constant, Expression, Pred, Rule
+from deltalog.core.rules import Aggregate, AggregateCall, Bind, BodyLiteral, Call, Constant, Expression, Pred, Rule
+from deltalog.core.terms import XSD, Kind, kind
 
 Kinds = frozenset[Kind]
 Numbers = Callable[[Collection[Pred]], Kinds]  # the kinds of numbers in the explicit facts of some predicates

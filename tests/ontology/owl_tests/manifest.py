@@ -18,12 +18,12 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from deltalog import KnowledgeBase
-from deltalog.model.terms import IRI, RDF_TYPE, BlankNode, Value, lexical
-from deltalog.ontology.graph import RdfTriple, triples_of
-from deltalog.ontology.imports import CATALOG
-from deltalog.ontology.load import read_document
-from deltalog.ontology.vocabulary import OWL, RDFS
-from deltalog.syntax.ast import TRIPLES
+from deltalog.core.rules import TRIPLES
+from deltalog.core.terms import IRI, RDF_TYPE, BlankNode, Value, lexical
+from deltalog.extensions.ontology.graph import RdfTriple, triples_of
+from deltalog.extensions.ontology.imports import CATALOG
+from deltalog.extensions.ontology.load import read_document
+from deltalog.extensions.ontology.vocabulary import OWL, RDFS
 
 TEST = "http://www.w3.org/2007/OWL/testOntology#"
 POSITIVE, NEGATIVE, CONSISTENT, INCONSISTENT = (

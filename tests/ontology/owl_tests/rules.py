@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from deltalog.model.terms import IRI, BlankNode, Literal, Value, datatype, lexical
-from deltalog.ontology.graph import RdfTriple
-from deltalog.ontology.load import read_document
+from deltalog.core.terms import IRI, BlankNode, Literal, Value, datatype, lexical
+from deltalog.extensions.ontology.graph import RdfTriple
+from deltalog.extensions.ontology.load import read_document
 from tests.ontology.owl_tests.manifest import CONSISTENT, INCONSISTENT, NEGATIVE, POSITIVE, TEST
 
 PREFIXES = """@prefix : <http://example.org/> .

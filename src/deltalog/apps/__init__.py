@@ -1,0 +1,1 @@
+"""What people start: the command line, the server, and pipelines on Spark."""

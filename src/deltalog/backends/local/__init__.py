@@ -1,5 +1,0 @@
-"""The local engine: sorted columnar runs in the process, Numba kernels, all cores."""
-
-from deltalog.backends.local.backend import LocalBackend
-
-__all__ = ["LocalBackend"]

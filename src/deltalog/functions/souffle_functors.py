@@ -1,0 +1,342 @@
+"""The functions of Soufflé's language, value by value.
+
+Names have the prefix `souffle:` and, where the meaning depends on it, the type of their arguments: `souffle:i+` adds
+numbers, `souffle:u+` unsigned ones, `souffle:f+` floats. Integers have 32 bits and wrap around; division truncates, and
+`%` has the sign of the dividend; floats have single precision. Strings count in bytes of UTF-8.
+
+A record is a Literal of the datatype RECORD whose text is the JSON array of its fields, so it is one value with one
+text, and a record in a record is an array in an array. `nil` is the empty one, and a value of an algebraic data type
+has the name of its branch as the first field.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from deltalog.core.terms import Literal, Value
+from deltalog.functions.sparql_operators import ExpressionFails, concatenated
+
+PREFIX = "souffle:"
+RECORD = "tag:deltalog,record"
+BITS = 32
+MAX_DIGITS = 4000  # that Python reads
+_MASK = (1 << BITS) - 1
+_SIGN = 1 << (BITS - 1)
+_FORMATS = {"i": "i", "u": "I", "f": "f"}  # of `struct`
+
+
+def signed(n: int) -> int:
+    """An integer of any size, wrapped around to a number."""
+    return ((n + _SIGN) & _MASK) - _SIGN
+
+
+def unsigned(n: int) -> int:
+    return n & _MASK
+
+
+def single(x: float) -> float:
+    """The nearest float of single precision."""
+    try:
+        found: float = struct.unpack("f", struct.pack("f", x))[0]
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
+    return found
+
+
+# Arithmetic
+
+
+def _truncated(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _remainder(a: int, b: int) -> int:
+    return a - b * _truncated(a, b)
+
+
+def _power(a: int, b: int) -> int:
+    return pow(a, b, 1 << BITS) if b >= 0 else int(math.pow(a, b))
+
+
+def _shift_left(a: int, b: int) -> int:
+    return a << (b & (BITS - 1))
+
+
+def _shift_right(a: int, b: int) -> int:
+    return a >> (b & (BITS - 1))
+
+
+def _shift_right_unsigned(a: int, b: int) -> int:
+    return (a & _MASK) >> (b & (BITS - 1))
+
+
+INTEGER: dict[str, Callable[..., int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _truncated,
+    "%": _remainder,
+    "**": _power,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": _shift_left,
+    ">>": _shift_right,
+    ">>>": _shift_right_unsigned,
+    "&&": lambda a, b: int(bool(a) and bool(b)),
+    "||": lambda a, b: int(bool(a) or bool(b)),
+    "^^": lambda a, b: int(bool(a) != bool(b)),
+    "~": lambda a: ~a,
+    "!": lambda a: int(not a),
+    "neg": lambda a: -a,
+    "min": min,
+    "max": max,
+    "wrap": lambda a: a,
+}
+
+
+def _float_power(a: float, b: float) -> float:
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return math.inf
+
+
+def _quotient(a: float, b: float) -> float:
+    if b:
+        return a / b
+    return math.nan if not a or math.isnan(a) else math.copysign(math.inf, a)
+
+
+FLOAT: dict[str, Callable[..., float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _quotient,
+    "**": _float_power,
+    "neg": lambda a: -a,
+    "min": min,
+    "max": max,
+    "wrap": lambda a: a,
+}
+
+
+def _of_integers(compute: Callable[..., int], wrap: Callable[[int], int]) -> Callable[..., Value]:
+    def function(*values: Value) -> int:
+        return wrap(compute(*map(_integer, values)))
+
+    return function
+
+
+def _of_floats(compute: Callable[..., float]) -> Callable[..., Value]:
+    return lambda *values: single(compute(*map(_float, values))) + 0.0
+
+
+def _integer(value: Value) -> int:
+    if type(value) is not int:
+        raise ExpressionFails(f"{value!r} is no number")
+    return value
+
+
+def _float(value: Value) -> float:
+    if type(value) not in (float, int):
+        raise ExpressionFails(f"{value!r} is no float")
+    return float(value)  # type: ignore[arg-type]
+
+
+# Strings and conversions
+
+
+def _string(value: Value) -> str:
+    if type(value) is not str:
+        raise ExpressionFails(f"{value!r} is no symbol")
+    return value
+
+
+def _substr(value: Value, start: Value, length: Value) -> str:
+    text, begin, count = _string(value).encode(), _integer(start), _integer(length)
+    if begin < 0 or begin > len(text):
+        return ""
+    return text[begin : begin + count if count >= 0 else None].decode(errors="replace")
+
+
+_CLASSES = {
+    **{"digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z"},
+    **{"space": r"\s", "xdigit": "0-9a-fA-F", "blank": r" \t", "punct": r"!-/:-@\[-`{-~"},
+}
+
+
+_PIECE_OF_PATTERN = re.compile(r"\\.|\[(?:\[:\w+:\]|\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|.", re.S)
+
+
+@lru_cache(1000)
+def _pattern(text: str) -> re.Pattern[str]:
+    """A regular expression of ECMAScript, with the classes of POSIX. There, a `{` begins a number of repetitions."""
+    if any(piece[0] == "{" for piece in _PIECE_OF_PATTERN.finditer(text)):
+        raise ExpressionFails(f"{text!r} is no regular expression: `{{` has no number")
+    text = re.sub(r"\[:(\w+):\]", lambda match: _CLASSES.get(match[1], match[0]), text)
+    try:
+        return re.compile(text, re.ASCII)
+    except re.error as error:
+        raise ExpressionFails(f"{text!r} is no regular expression: {error}") from None
+
+
+def _match(pattern: Value, text: Value) -> bool:
+    return _pattern(_string(pattern)).fullmatch(_string(text)) is not None
+
+
+def _number_in(text: str, bits: Callable[[int], int]) -> int:
+    found = re.match(r"\s*[+-]?(?:0x[0-9a-fA-F]+|0b[01]+|\d+)", text)
+    if found is None:
+        raise ExpressionFails(f"{text!r} is no number")
+    digits = found[0].strip()
+    base = 16 if "x" in digits else 2 if "b" in digits else 10
+    value = int(digits[:MAX_DIGITS], base)
+    if bits(value) != value:
+        raise ExpressionFails(f"{text!r} has more than 32 bits")
+    return value
+
+
+def _float_in(text: str) -> float:
+    found = re.match(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text)
+    if found is None:
+        raise ExpressionFails(f"{text!r} is no float")
+    return single(float(found[0]))
+
+
+def _truncated_float(value: Value) -> int:
+    x = _float(value)
+    if not math.isfinite(x):
+        raise ExpressionFails(f"{x} is no number")
+    return math.trunc(x)
+
+
+def _ordinal(value: Value) -> int:
+    """A number that stands for a symbol or record: the same for the same value, whatever the program."""
+    text = value.text if isinstance(value, Literal) else _string(value)
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 2
+
+
+def _same_bits(source: str, target: str) -> Callable[[Value], Value]:
+    """The value of one format of `struct` as that of another."""
+
+    def function(value: Value) -> Value:
+        given = _float(value) if source == "f" else _integer(value)
+        found: Value = struct.unpack(target, struct.pack(source, given))[0]
+        return found
+
+    return function
+
+
+# Records
+
+
+def record(*fields: Value) -> Literal:
+    """The record of some values."""
+    return Literal("[" + concatenated([_field_text(each) for each in fields], ",") + "]", RECORD)
+
+
+def _field_text(value: Value) -> str:
+    if isinstance(value, Literal) and value.datatype == RECORD:
+        return value.text
+    if type(value) not in (int, float, str):
+        raise ExpressionFails(f"{value!r} cannot be in a record")
+    return json.dumps(value, ensure_ascii=False)
+
+
+NIL = record()
+
+
+def fields_of(value: Value) -> tuple[Value, ...]:
+    """The fields of a record."""
+    if not (isinstance(value, Literal) and value.datatype == RECORD):
+        raise ExpressionFails(f"{value!r} is no record")
+    return _parsed(value.text)
+
+
+_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|[\[\],]')
+
+
+@lru_cache(10_000)
+def _parsed(text: str) -> tuple[Value, ...]:
+    """The fields of an array, which is read at its outermost level only: a list may be long."""
+    parts: list[str] = []
+    depth, start = 0, 1
+    for piece in _PIECE.finditer(text):
+        depth += {"[": 1, "]": -1}.get(piece[0], 0)
+        if (depth == 1 and piece[0] == ",") or (depth == 0 and len(text) > 2):
+            parts.append(text[start : piece.start()])
+            start = piece.end()
+    return tuple(map(_from_json, parts))
+
+
+def _from_json(part: str) -> Value:
+    if part.startswith("["):
+        return Literal(part, RECORD)
+    found: Value = json.loads(part)
+    return found
+
+
+def _field(value: Value, position: Value) -> Value:
+    """A field of a record; nil where it has none: rules test before whether it is the record that they expect."""
+    fields = fields_of(value)
+    at = _integer(position)
+    return fields[at] if at < len(fields) else NIL
+
+
+def _branch(n: Any, *names: Any) -> Value:
+    """The value of an enumeration: the branch of that number."""
+    if not 0 <= _integer(n) < len(names):
+        raise ExpressionFails(f"the type has {len(names)} branches")
+    return record(names[n])
+
+
+def _is_branch(value: Value, name: Value) -> bool:
+    fields = fields_of(value)
+    return bool(fields) and fields[0] == name
+
+
+def _of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: compute(*map(_string, values))
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    **{f"i{name}": _of_integers(compute, signed) for name, compute in INTEGER.items()},
+    **{f"u{name}": _of_integers(compute, unsigned) for name, compute in INTEGER.items()},
+    **{f"f{name}": _of_floats(compute) for name, compute in FLOAT.items()},
+    "smin": _of_strings(min),
+    "smax": _of_strings(max),
+    "cat": _of_strings(lambda *texts: concatenated(texts)),
+    "strlen": lambda value: len(_string(value).encode()),
+    "substr": _substr,
+    "contains": _of_strings(lambda part, text: part in text),
+    "match": _match,
+    "ord": _ordinal,
+    "s>i": lambda value: _number_in(_string(value), signed),
+    "s>u": lambda value: _number_in(_string(value), unsigned),
+    "s>f": lambda value: _float_in(_string(value)),
+    "i>s": lambda value: str(_integer(value)),
+    "u>s": lambda value: str(_integer(value)),
+    "f>s": lambda value: f"{_float(value):.6f}",
+    "i>u": lambda value: unsigned(_integer(value)),
+    "u>i": lambda value: signed(_integer(value)),
+    "i>f": lambda value: single(float(_integer(value))),
+    "u>f": lambda value: single(float(_integer(value))),
+    "f>i": lambda value: signed(_truncated_float(value)),
+    "f>u": lambda value: unsigned(_truncated_float(value)),
+    **{f"{a}={b}": _same_bits(_FORMATS[a], _FORMATS[b]) for a, b in ("if", "uf", "fi", "fu")},
+    "record": record,
+    "field": _field,
+    "is": _is_branch,
+    "index": lambda value, *names: names.index(_field(value, 0)),
+    "branch": _branch,
+    "isrecord": lambda value: value != NIL,
+}

@@ -1,0 +1,1 @@
+"""The session of a user: facts, rules, and everything that follows from them."""

@@ -1,0 +1,313 @@
+"""Nemo's language.
+
+Our strings are its strings, so a bare name becomes a text in quotes. A rule with an aggregate is a rule whose body is
+the aggregate alone (others get a predicate of their own); its other variables are what Nemo's aggregate counts as
+distinct. `/` divides doubles, `%` is written with REM. `=` and `!=` compare values there: 1 = 1.0 does not hold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+
+from deltalog.core.existential import ExistentialRule, existential_rules
+from deltalog.core.rules import (
+    TRIPLE,
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    BodyLiteral,
+    Call,
+    Constant,
+    Expression,
+    Filter,
+    Negation,
+    Rule,
+    Term,
+    Variable,
+    variables,
+)
+from deltalog.core.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
+from deltalog.functions.nemo_functions import FLOAT
+from deltalog.functions.signatures import COMPARISONS
+from deltalog.languages.convert import named_files, writer
+from deltalog.languages.convert.rule_map import RuleMap, all_variables, new_names
+from deltalog.languages.convert.writer import CannotSay
+from deltalog.languages.load_program import Documents
+from deltalog.languages.nemo import functions as nemo_functions
+from deltalog.languages.nemo.functions import NEMO
+from deltalog.languages.nemo.program import FileUse
+
+_NAMES = {
+    **{function: name for name, function in NEMO.items() if function.isidentifier()},
+    **{function: function.upper() for function in writer.CAPITALS},
+    **{"band": "BITAND", "bor": "BITOR", "bxor": "BITXOR"},
+}
+_COMPARED = {operator: name for name, operator in nemo_functions.COMPARISONS.items()}
+_NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
+_AGGREGATES = ("count", "sum", "min", "max")
+_ORDER = "`<` and its like compare numbers alone in Nemo, and texts here, too"
+_EQUALITY = "`=` and `!=` compare values in Nemo: 1 is not 1.0 there"
+
+
+class NemoWriter(writer.Writer):
+    def __init__(self, document: Documents) -> None:
+        super().__init__(document)
+        self.existential = {rule.skolem: rule for rule in existential_rules(document.rules)}
+        written = [rule for rule in document.rules if rule not in self.existential]
+        self.rules = [*writer.plain_rules(written), *self.existential]
+        self.arities = writer.several_arities(self.rules)
+        self.inputs = named_files.said(document.files, "input", named_files.nemo, self.lost)
+        self.outputs = named_files.said(document.files, "output", named_files.nemo, self.lost)
+
+    def before(self) -> Iterator[str]:
+        for use in (use for program in self.document.nemo for use in program.imports):
+            yield _file(use)
+        for file, resource in self.inputs:
+            yield f"@import {_predicate(file.predicate or '')} :- {resource} ."
+
+    def after(self) -> Iterator[str]:
+        files = [use for program in self.document.nemo for use in program.exports]
+        yield from map(_file, files)
+        outputs = [name for program in self.document.nemo for name in program.outputs]
+        for file, resource in self.outputs:
+            yield f"@export {_predicate(file.predicate or '')} :- {resource} ."
+        if not self.document.nemo and not any(file.kind == "output" for file in self.document.files):
+            outputs = [pred.name for pred in self.outputs_said]
+        if outputs:
+            yield f"@output {', '.join(map(_predicate, outputs))} ."
+
+    def statement(self, rule: Rule) -> str:
+        for name in (pred.name for pred in (*(head.pred for head in rule.heads), *rule.reads)):
+            if name in self.arities:
+                raise CannotSay(f"`{name}` has several numbers of arguments, and a predicate of Nemo has one")
+        if rule.body and not any(_has_atom(literal) for literal in rule.body):
+            raise CannotSay("a rule of Nemo needs an atom that is not negated")
+        if not self.document.nemo and any(_is_apart(literal, rule.body) for literal in rule.body):
+            hint = "Give it a variable of the rule, by a predicate of its own."
+            raise CannotSay("a negation that shares no variable with the rest of its rule has no effect in Nemo", hint)
+        if rule in self.existential:
+            return self._existential(self.existential[rule])
+        for literal in rule.body:
+            self.notes.update(dict.fromkeys(_differences(literal)))
+        if len(rule.body) == 1 and isinstance(rule.body[0], Aggregate):
+            return self._aggregate(rule, rule.body[0])
+        if not rule.body:  # a fact of Nemo is one atom
+            return "\n".join(f"{_atom(head)} ." for head in dict.fromkeys(rule.heads))
+        return _rule(", ".join(map(_atom, rule.heads)), rule.body)
+
+    def _existential(self, rule: ExistentialRule) -> str:
+        heads = ", ".join(_atom(head, dict.fromkeys(rule.new, "!")) for head in rule.heads)
+        return _rule(heads, rule.body)
+
+    def _aggregate(self, rule: Rule, literal: Aggregate) -> str:
+        if len(literal.calls) > 1:
+            raise CannotSay("a rule of Nemo has one aggregate", "Write a rule for each.")
+        call = literal.calls[0]
+        if call.function not in _AGGREGATES:
+            raise CannotSay(f"Nemo has no aggregate {call.function.upper()}")
+        if not literal.on and call.function in ("count", "sum"):
+            raise CannotSay(f"{call.function.upper()} of nothing is 0 here, and Nemo derives nothing for it")
+        body, counted = _counted(_with_names(rule, literal))
+        extra = () if call.distinct else tuple(v for v in counted if v not in literal.on and v != call.argument)
+        argument = [] if call.argument is None else [_expression(call.argument)]
+        shown = f"#{call.function}({', '.join([*argument, *map(_term, extra)]) or '1'})"
+        heads = ", ".join(_atom(head, aggregate={call.variable: shown}) for head in rule.heads)
+        return _rule(heads, body)
+
+
+def _with_names(rule: Rule, literal: Aggregate) -> Aggregate:
+    """An aggregate with names in the place of `_`, so that it can be over them."""
+    counted = {v for one in literal.body if not isinstance(one, Negation) for v in all_variables(one) if v.anonymous}
+    named = RuleMap(new_names(rule, counted.__contains__)).literal(literal)
+    assert isinstance(named, Aggregate)
+    return named
+
+
+def _is_apart(literal: BodyLiteral, body: Sequence[BodyLiteral]) -> bool:
+    """Whether a negation has only variables that no literal without a negation has."""
+    if isinstance(literal, Aggregate):
+        return any(_is_apart(inner, literal.body) for inner in literal.body)
+    outside = {v for one in body if not isinstance(one, Negation) for v in variables(one)}
+    return isinstance(literal, Negation) and all(
+        isinstance(t, Variable) and t not in outside for t in literal.atom.terms
+    )
+
+
+def _has_atom(literal: BodyLiteral) -> bool:
+    return isinstance(literal, Atom) or (isinstance(literal, Aggregate) and any(map(_has_atom, literal.body)))
+
+
+def _differences(literal: BodyLiteral) -> Iterator[str]:
+    """How comparisons may give another result; CannotSay if they certainly do."""
+    match literal:
+        case Aggregate(body):
+            yield from (text for inner in body for text in _differences(inner))
+        case Filter(Call("&&", sides)):
+            yield from (text for side in sides for text in _differences(Filter(side)))
+        case Filter(Call(("<" | "<=" | ">" | ">="), sides)) if not any(map(_is_number, sides)):
+            if any(isinstance(side, Constant) for side in sides):
+                raise CannotSay("`<` and its like compare numbers alone in Nemo")
+            yield _ORDER
+        case Filter(Call(("=" | "!="), sides)) if not any(map(_is_text, sides)):
+            yield _EQUALITY
+        case Filter(Call(_, arguments)) | Bind(Call(_, arguments)):
+            yield from (text for each in arguments for text in _differences(Filter(each)))
+
+
+def _is_number(side: Expression) -> bool:
+    match side:
+        case Constant(value):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case Call(function):
+            return function in ("+", "-", "*", "/", "%", "nemo_div", "strlen")
+    return False
+
+
+def _is_text(side: Expression) -> bool:
+    return isinstance(side, Constant) and isinstance(side.value, str)
+
+
+def _counted(literal: Aggregate) -> tuple[tuple[BodyLiteral, ...], tuple[Variable, ...]]:
+    """The body of an aggregate, and the variables whose combinations it is over: all that have values there. An
+    aggregate over the groups of another one, whose result it does not see, is over those."""
+    match literal.body:
+        case (Aggregate(body, on, (AggregateCall("count", None, size),), per=False),) if size not in _seen(literal):
+            return body, on
+    found = (v for one in literal.body if not isinstance(one, Negation) for v in variables(one))
+    return literal.body, tuple(dict.fromkeys(found))
+
+
+def _seen(literal: Aggregate) -> tuple[object, ...]:
+    return (*literal.on, *(call.argument for call in literal.calls))
+
+
+def _rule(heads: str, body: Iterable[BodyLiteral]) -> str:
+    literals = [text for literal in body for text in _literals(literal)]
+    return f"{heads} :- {', '.join(literals)} ." if literals else f"{heads} ."
+
+
+def _literals(literal: BodyLiteral) -> Iterator[str]:
+    match literal:
+        case Atom():
+            yield _atom(literal)
+        case Negation(atom):
+            yield f"~{_atom(atom)}"
+        case Filter(Call("&&", sides)):
+            yield from (text for side in sides for text in _literals(Filter(side)))
+        case Filter(Call(function, (left, right))) if function in COMPARISONS:
+            yield f"{_expression(left)} {function} {_expression(right)}"
+        case Filter(Call("!", (Call("sameterm", (left, right)),))):
+            yield f"{_expression(left)} != {_expression(right)}"
+        case Filter(condition):
+            yield _expression(condition)
+        case Bind(expression, variable):
+            yield f"{_term(variable)} = {_expression(expression)}"
+        case _:
+            raise CannotSay("an aggregate inside of an aggregate")
+
+
+def _atom(atom: Atom, marks: dict[Variable, str] | None = None, aggregate: dict[Variable, str] | None = None) -> str:
+    if atom.name == TRIPLE:
+        raise CannotSay("a variable in the place of a predicate", "Nemo's predicates have names.")
+    if not atom.terms:
+        raise CannotSay(f"`{atom.name}` has no arguments, and Nemo's predicates have at least one")
+    terms = [
+        (aggregate or {}).get(t) or _term(t, (marks or {}).get(t, "?")) if isinstance(t, Variable) else _term(t)
+        for t in atom.terms
+    ]
+    return f"{_predicate(atom.name)}({', '.join(terms)})"
+
+
+def _predicate(name: str) -> str:
+    return name if writer.PLAIN_NAME.fullmatch(name) and name.upper() not in NEMO else _iri(name)
+
+
+def _term(term: Term, mark: str = "?") -> str:
+    if not isinstance(term, Variable):
+        return _value(term.value)
+    if term.anonymous:
+        return "_"
+    name = re.sub(r"\W", "_", term.name)
+    return mark + (name if name[:1].isalpha() else f"v{name}")
+
+
+def _expression(expression: Expression) -> str:
+    if not isinstance(expression, Call):
+        return _term(expression)
+    arguments = [_expression(argument) for argument in expression.arguments]
+    match expression.function, arguments:
+        case ("+" | "-" | "*") as sign, [left, right]:
+            return f"({left} {sign} {right})"
+        case "-", [only]:
+            return f"(0 - {only})"
+        case "/", [left, right]:
+            return f"(({left} * 1.0) / {right})"
+        case "nemo_div", [left, right]:
+            return f"({left} / {right})"
+        case "%", [left, right]:
+            return f"REM(REM({left}, {right}) + {right}, {right})"
+        case "sameterm", [left, right]:
+            return f"EQUALITY({left}, {right})"
+        case "!", [only] if _is_comparison(expression.arguments[0]):
+            return f"NOT({only})"
+        case function, [left, right] if function in _COMPARED:
+            return f"{_COMPARED[function]}({left}, {right})"
+        case function, _ if function in _NAMES:
+            return f"{_NAMES[function]}({', '.join(arguments)})"
+    raise CannotSay(f"Nemo has no `{expression.function}` that means the same")
+
+
+def _is_comparison(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.function in (*COMPARISONS, "sameterm")
+
+
+def _value(value: Value) -> str:
+    match value:
+        case IRI():
+            return _iri(value)
+        case BlankNode():
+            raise CannotSay("a blank node in a program", "Nemo's programs have none; load it from a file.")
+        case str():
+            return _string(value)
+        case bool():
+            return lexical(value)
+        case int() if -(2**63) <= value < 2**63:
+            return str(value)
+        case float() if math.isfinite(value):
+            return repr(value) if "e" in repr(value) or "." in repr(value) else f"{value!r}.0"
+        case Literal(language=str(language)) if "-" not in language:
+            return f"{_string(value.text)}@{language}"
+        case Literal(language=None) if value.datatype not in NUMERIC or value.datatype == FLOAT:
+            return f"{_string(value.text)}^^{_iri(value.datatype)}"
+        case date():
+            return f"{_string(lexical(value))}^^{_iri(datatype(value) or '')}"
+    raise CannotSay(f"{lexical(value)} has no counterpart among Nemo's values")
+
+
+def _iri(iri: str) -> str:
+    if not iri or _NOT_IN_IRI.search(iri):
+        raise CannotSay(f"Nemo has no IRI <{iri}>")
+    return f"<{iri}>"
+
+
+def _string(text: str) -> str:
+    if '"' not in text and "\n" not in text:
+        return f'"{text}"'
+    if '"""' in text or text.endswith('"'):
+        raise CannotSay(f"Nemo has no way to write the text {text!r}")
+    return f'"""{text}"""'
+
+
+def _file(use: FileUse) -> str:
+    parameters = ", ".join(f"{name} = {_parameter(name, value)}" for name, value in use.parameters.items())
+    return f"@{use.kind} {_predicate(use.predicate)} :- {use.format}{{{parameters}}} ."
+
+
+def _parameter(name: str, value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(_parameter(name, each) for each in value)})"
+    return str(value) if name == "format" else _value(value)

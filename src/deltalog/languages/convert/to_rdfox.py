@@ -1,0 +1,145 @@
+"""RDFox's language: triples, so predicates have one or two arguments and are IRIs.
+
+An aggregate is RDFox's own. NOT over several literals is NOT EXISTS ... IN (...), and an alternative is a rule. SKOLEM
+is a built-in relation whose last argument is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltalog.core.errors import Diagnostic
+from deltalog.core.rule_text import print_iri, print_value, quoted
+from deltalog.core.rules import (
+    TRIPLE,
+    Aggregate,
+    Atom,
+    Bind,
+    BodyLiteral,
+    Call,
+    Expression,
+    Filter,
+    Negation,
+    Rule,
+    Term,
+    Variable,
+    variables,
+)
+from deltalog.core.terms import IRI, BlankNode, Value
+from deltalog.functions.signatures import COMPARISONS
+from deltalog.languages.convert import writer
+from deltalog.languages.convert.writer import CannotSay
+from deltalog.languages.load_program import Documents
+
+_SAME = {
+    *writer.CAPITALS,
+    *(
+        "abs",
+        "ceil",
+        "floor",
+        "round",
+        "str",
+        "concat",
+        "ucase",
+        "lcase",
+        "replace",
+        "if",
+        "coalesce",
+        "isiri",
+        "isblank",
+        "isliteral",
+        "datatype",
+        "sameterm",
+    ),
+    *("min", "max", "sqrt", "pow"),
+}
+_INFIX = {*COMPARISONS, "+", "-", "*", "/", "&&", "||"}
+_AGGREGATES = {"count", "sum", "min", "max", "avg"}
+
+
+class RdfoxWriter(writer.Writer):
+    def __init__(self, document: Documents) -> None:
+        super().__init__(document)
+        self.rules = writer.plain_rules(document.rules)
+        for file in document.files:
+            hint = "RDFox imports files by commands of its shell."
+            self.lost.append(Diagnostic(f"a program of RDFox names no files, as @{file.kind} does", file.span, hint))
+
+    def statement(self, rule: Rule) -> str:
+        outside = {v for head in rule.heads for v in variables(head)}
+        outside |= {v for literal in rule.body if not isinstance(literal, Negation) for v in variables(literal)}
+        heads = ", ".join(map(_atom, rule.heads))
+        return f"{heads} :- {', '.join(_literal(one, outside) for one in rule.body)} ." if rule.body else f"{heads} ."
+
+
+def _literal(literal: BodyLiteral, outside: set[Variable]) -> str:
+    match literal:
+        case Atom():
+            return _atom(literal)
+        case Negation(atom):
+            local = dict.fromkeys(v for v in variables(atom) if v not in outside)
+            if not local:
+                return f"NOT {_atom(atom)}"
+            return f"NOT EXISTS {', '.join(map(_term, local))} IN ({_atom(atom)})"
+        case Filter(condition):
+            return f"FILTER({_expression(condition)})"
+        case Bind(Call("skolem", arguments), variable):
+            return f"SKOLEM({', '.join(map(_expression, arguments))}, {_term(variable)})"
+        case Bind(expression, variable):
+            return f"BIND({_expression(expression)} AS {_term(variable)})"
+        case Aggregate():
+            return _aggregate(literal)
+    raise CannotSay("this literal has no counterpart in RDFox")
+
+
+def _aggregate(literal: Aggregate) -> str:
+    inside = {v for one in literal.body if not isinstance(one, Negation) for v in variables(one)}
+    body = ", ".join(_literal(one, inside) for one in literal.body)
+    on = f" ON {' '.join(map(_term, literal.on))}" if literal.on else ""
+    return f"AGGREGATE({body}{on}{''.join(_calls(literal))})"
+
+
+def _calls(literal: Aggregate) -> Iterator[str]:
+    for call in literal.calls:
+        if call.function not in _AGGREGATES:
+            raise CannotSay(f"RDFox has no aggregate {call.function.upper()}")
+        distinct = "DISTINCT " if call.distinct else ""
+        argument = "*" if call.argument is None else distinct + _expression(call.argument)
+        yield f" BIND {call.function.upper()}({argument}) AS {_term(call.variable)}"
+
+
+def _atom(atom: Atom) -> str:
+    terms = ", ".join(map(_term, atom.terms))
+    if atom.name == TRIPLE and len(atom.terms) == 3:
+        return f"[{terms}]"
+    if len(atom.terms) not in (1, 2):
+        raise CannotSay(f"`{atom.name}` has {len(atom.terms)} arguments, and RDFox's triples have room for one or two")
+    return f"{print_iri(atom.name)}[{terms}]"
+
+
+def _term(term: Term) -> str:
+    if not isinstance(term, Variable):
+        return _value(term.value)
+    return f"?{term.name.replace('#', '_').replace('!', '_')}"
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, tuple):
+        raise CannotSay("RDFox has no tuples")
+    if isinstance(value, str) and not isinstance(value, IRI | BlankNode):
+        return quoted(value)
+    return print_value(value)
+
+
+def _expression(expression: Expression) -> str:
+    if not isinstance(expression, Call):
+        return _term(expression)
+    arguments = [_expression(argument) for argument in expression.arguments]
+    function = expression.function
+    if len(arguments) == 1 and function in ("-", "!"):
+        return f"({function}{arguments[0]})"
+    if function in _INFIX:
+        return f"({arguments[0]} {function} {arguments[1]})"
+    if function in _SAME:
+        return f"{function.upper()}({', '.join(arguments)})"
+    raise CannotSay(f"RDFox has no `{function}` that means the same")

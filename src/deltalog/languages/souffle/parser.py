@@ -1,0 +1,626 @@
+"""Tokens to statements, by recursive descent.
+
+    program    = { statement }
+    statement  = ".decl" names "(" attributes ")" qualifiers [ "choice-domain" keys ]
+               | ".type" name ( "<:" type | "=" type { "|" type } | "=" "[" attributes "]" | "=" branches )
+               | ( ".input" | ".output" | ".printsize" | ".limitsize" ) relations [ "(" parameters ")" ]
+               | ".comp" component { ":" component } "{" { statement } "}"  |  ".init" name "=" component
+               | ".override" name  |  ".pragma" string [ string ]
+               | atom { "," atom } [ ":-" body ] "." [ ".plan" ... ]  |  atom "<=" atom ":-" body "."
+    body       = conjunct { ";" conjunct };   conjunct = term { "," term }
+    term       = atom | "!" term | "(" body ")" | argument comparison argument | "match" | "contains" | "true" | "false"
+    argument   = operators over constants, variables, records, branches, functors and aggregates
+
+Statements have no separator, so a hand-written parser recovers from errors best: it skips to the next `.` or directive,
+and reports every wrong statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from deltalog.core.errors import Diagnostic
+from deltalog.core.rules import Source, Span
+from deltalog.languages.souffle import tree
+from deltalog.languages.souffle.tokens import Preprocessor, SouffleToken, unescaped
+
+T = TypeVar("T")
+
+AGGREGATES = ("count", "sum", "min", "max", "mean")
+FUNCTORS = {  # how many arguments each takes
+    **{"cat": (1, 99), "ord": (1, 1), "range": (2, 3), "strlen": (1, 1), "substr": (3, 3), "min": (2, 99)},
+    **{"max": (2, 99), "to_float": (1, 1), "to_number": (1, 1), "to_string": (1, 1), "to_unsigned": (1, 1)},
+    **{"itou": (1, 1), "itof": (1, 1), "utoi": (1, 1), "utof": (1, 1), "ftoi": (1, 1), "ftou": (1, 1)},
+    **{"lnot": (1, 1), "bnot": (1, 1)},
+}
+QUALIFIERS = (
+    *("overridable", "inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "eqrel", "output"),
+    *("btree_min", "btree_max", "input", "printsize"),
+)
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+_BINARY: tuple[dict[str, str], ...] = (  # from the weakest on
+    {"lor": "||"},
+    {"lxor": "^^"},
+    {"land": "&&"},
+    {"bor": "|"},
+    {"bxor": "^"},
+    {"band": "&"},
+    {"bshl": "<<", "bshr": ">>", "bshru": ">>>"},
+    {"+": "+", "-": "-"},
+    {"*": "*", "/": "/", "%": "%"},
+)
+_WORDS = ("match", "contains", "true", "false", "nil", "as", "autoinc", "recursive_iteration_cnt", "_")
+_RESERVED = frozenset((*FUNCTORS, *AGGREGATES, *_WORDS, *(word for level in _BINARY for word in level)))
+_IO = ("input", "output", "printsize", "limitsize")
+
+
+class Unexpected(Exception):
+    """A token that does not fit."""
+
+    def __init__(self, message: str, span: Span, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.diagnostic = Diagnostic(message, span, hint)
+
+
+def parse(
+    preprocessor: Preprocessor, source: Source, folder: Path | None
+) -> tuple[list[tree.Statement], list[Diagnostic]]:
+    """The statements of a text that could be read, and what is wrong with the others. Without all of its files, a
+    program is not read: most errors would only say that."""
+    tokens = list(preprocessor.tokens(source, folder))
+    if preprocessor.is_incomplete:
+        return [], preprocessor.diagnostics
+    parser = Parser(tokens, Span(source, len(source.text), len(source.text)))
+    statements = list(parser.statements(inside=False))
+    return statements, [*preprocessor.diagnostics, *parser.diagnostics]
+
+
+class Parser:
+    """A position in a list of tokens."""
+
+    def __init__(self, tokens: Sequence[SouffleToken], end: Span) -> None:
+        self.tokens = [*tokens, SouffleToken("end", "", end)]
+        self.at = 0
+        self.diagnostics: list[Diagnostic] = []
+        self.functors: set[str] = set()  # user-defined ones that were refused
+
+    # Tokens
+
+    @property
+    def token(self) -> SouffleToken:
+        return self.tokens[self.at]
+
+    def next(self) -> SouffleToken:
+        token = self.token
+        if token.kind != "end":
+            self.at += 1
+        return token
+
+    def sees(self, *texts: str) -> bool:
+        return self.token.kind in ("op", "name", "directive") and self.token.text in texts
+
+    def skip(self, text: str) -> bool:
+        """Whether this token comes next; if so, it is taken."""
+        found = self.sees(text)
+        if found:
+            self.next()
+        return found
+
+    def expect(self, text: str, hint: str | None = None) -> SouffleToken:
+        if not self.sees(text):
+            raise self.unexpected(f"`{text}`", hint)
+        return self.next()
+
+    def unexpected(self, wanted: str, hint: str | None = None) -> Unexpected:
+        token = self.token
+        what = "the program ends too early" if token.kind == "end" else f"did not expect `{token.text}` here"
+        return Unexpected(what, token.span, hint or f"Expected {wanted}.")
+
+    def name(self, what: str = "a name") -> SouffleToken:
+        if self.token.kind != "name" or self.token.text == "_":
+            raise self.unexpected(what)
+        return self.next()
+
+    def qualified(self, what: str = "a name", joined: bool = False) -> str:
+        """A name with dots; joined: only without spaces, where a dot may be the end of a rule."""
+        parts = [self.name(what).text]
+        while self.sees(".") and self.tokens[self.at + 1].kind == "name" and (not joined or self._is_joined()):
+            self.next()
+            parts.append(self.next().text)
+        return ".".join(parts)
+
+    def _is_joined(self) -> bool:
+        """Whether this dot has no space before it and behind it."""
+        return self.token.joined and self.tokens[self.at + 1].joined
+
+    def string(self) -> str:
+        if self.token.kind != "string":
+            raise self.unexpected("a string")
+        return unescaped(self.next(), self._complain)
+
+    def _complain(self, message: str, span: Span) -> None:
+        self.diagnostics.append(Diagnostic(message, span))
+
+    def listed(self, one: Callable[[], T], close: str) -> tuple[T, ...]:
+        """Things with commas in between, up to a bracket."""
+        found: list[T] = []
+        if not self.skip(close):
+            found.append(one())
+            while self.skip(","):
+                found.append(one())
+            self.expect(close)
+        return tuple(found)
+
+    def span(self, start: Span) -> Span:
+        """From a place to the last token, if that is in the same text."""
+        last = self.tokens[max(self.at - 1, 0)].span
+        return Span(start.source, start.start, last.end) if last.source is start.source else start
+
+    def annotations(self) -> None:
+        """Goes behind annotations `@[key = ...]` and `@![key ...]`, which change nothing."""
+        while self.sees("@") and self._after_at() is not None:
+            self.at = self._after_at() or self.at
+            self.name("the key of an annotation")
+            depth = 1
+            while depth and self.token.kind != "end":
+                depth += self.sees("[", "(", "{") - self.sees("]", ")", "}")
+                self.next()
+
+    def _after_at(self) -> int | None:
+        """The place behind the opening bracket of an annotation."""
+        at = self.at + 1 + (self.tokens[self.at + 1].text == "!")
+        return at + 1 if self.tokens[at].text == "[" else None
+
+    def annotated(self, one: Callable[[], T]) -> Callable[[], T]:
+        """Reads something behind its annotations."""
+
+        def read() -> T:
+            self.annotations()
+            return one()
+
+        return read
+
+    # Statements
+
+    def statements(self, inside: bool) -> Iterator[tree.Statement]:
+        while True:
+            self.annotations()
+            if self.token.kind == "end" or (inside and self.sees("}")):
+                return
+            yield from self.next_statement()
+
+    def next_statement(self) -> Iterator[tree.Statement]:
+        before = self.at
+        try:
+            yield from self.statement()
+        except Unexpected as error:
+            self.diagnostics.append(error.diagnostic)
+            self.recover(before)
+
+    def recover(self, before: int) -> None:
+        """Goes to where the next statement seems to begin."""
+        self.at = max(self.at, before + 1)
+        while self.token.kind not in ("end", "directive"):
+            if self.next().text == "." and self.tokens[self.at - 1].kind == "op":
+                return
+
+    def statement(self) -> Iterator[tree.Statement]:
+        start = self.token
+        if start.kind != "directive":
+            yield self.clause()
+            return
+        self.next()
+        word = start.text[1:]
+        if word in _IO:
+            yield from self.io(word, start.span)
+        elif word == "decl":
+            yield from self.relations(start.span)
+        elif word == "functor":
+            self.functor(start.span)
+        elif word == "lattice":
+            raise Unexpected(_REFUSED[word][0], start.span, _REFUSED[word][1])
+        else:
+            yield getattr(self, f"_{word}")(start.span)
+
+    def functor(self, start: Span) -> None:
+        """Refuses the declaration of a functor, and goes on behind it."""
+        self.refuse_functor(self.name("the name of a functor").text, start)
+        self.expect("(")
+        while not self.skip(")") and self.token.kind != "end":
+            self.next()
+        self.expect(":")
+        self.qualified("a type")
+        self.skip("stateful")
+
+    def refuse_functor(self, name: str, start: Span) -> None:
+        """Reports a user-defined functor, once."""
+        if name not in self.functors:
+            self.functors.add(name)
+            message, hint = _REFUSED["functor"]
+            self.diagnostics.append(Diagnostic(f"{message}: {name}", self.span(start), hint))
+
+    def relations(self, start: Span) -> Iterator[tree.Statement]:
+        names = [self.name("the name of a relation")]
+        while self.skip(","):
+            names.append(self.name("the name of a relation"))
+        source: str | None = None
+        attributes: tuple[tree.Attribute, ...] = ()
+        if self.skip("="):
+            source = self.debug_delta()
+        else:
+            self.expect("(")
+            attributes = self.listed(self.attribute, ")")
+        qualifiers = self.qualifiers()
+        choice: list[tuple[str, ...]] = []
+        if self.skip("choice-domain"):
+            choice = self.separated(self.choice_key, ",")
+        for name in names:
+            yield tree.RelationDeclaration(name.span, name.text, attributes, qualifiers, tuple(choice), source)
+            for word in set(qualifiers).intersection(_IO):
+                yield tree.DirectiveNode(name.span, word, name.text, {})
+
+    def qualifiers(self) -> tuple[str, ...]:
+        found: list[str] = []
+        while self.sees(*QUALIFIERS):
+            found.append(self.next().text)
+        begins_rule = self.tokens[min(self.at + 1, len(self.tokens) - 1)].text in ("(", ".")
+        if self.token.kind == "name" and not begins_rule and not self.sees("choice-domain"):
+            known = ", ".join((*QUALIFIERS, "choice-domain"))
+            raise Unexpected(f"there is no qualifier {self.token.text}", self.token.span, f"There are {known}.")
+        return tuple(found)
+
+    def debug_delta(self) -> str:
+        """The relation whose deltas are kept."""
+        self.expect("debug_delta")
+        self.expect("(")
+        source = self.qualified("the name of a relation")
+        self.expect(")")
+        return source
+
+    def choice_key(self) -> tuple[str, ...]:
+        if self.skip("("):
+            return self.listed(lambda: self.name("an attribute").text, ")")
+        return (self.name("an attribute").text,)
+
+    def attribute(self) -> tree.Attribute:
+        self.annotations()
+        name = self.name("an attribute such as x:number")
+        self.expect(":")
+        span = self.token.span
+        type_ = self.qualified("a type")
+        if self.sees("<"):
+            raise Unexpected(_REFUSED["lattice"][0], self.token.span, _REFUSED["lattice"][1])
+        return tree.Attribute(self.span(span), name.text, type_)
+
+    def _type(self, start: Span) -> tree.Statement:
+        name = self.name("the name of a type")
+        if self.skip("<:"):
+            return tree.TypeDeclaration(name.span, name.text, "subtype", (self.qualified("a type"),))
+        if not self.skip("="):
+            return tree.TypeDeclaration(name.span, name.text, "subtype", ("symbol",))
+        if self.skip("["):
+            return tree.TypeDeclaration(name.span, name.text, "record", attributes=self.listed(self.attribute, "]"))
+        self.annotations()
+        if self.tokens[self.at + 1].text == "{":
+            branches = self.separated(self.annotated(self.branch), "|")
+            return tree.TypeDeclaration(name.span, name.text, "adt", branches=tuple(branches))
+        types = self.separated(lambda: self.qualified("a type"), "|")
+        return tree.TypeDeclaration(name.span, name.text, "union", tuple(types))
+
+    def separated(self, one: Callable[[], T], separator: str) -> list[T]:
+        found = [one()]
+        while self.skip(separator):
+            found.append(one())
+        return found
+
+    def branch(self) -> tree.BranchDeclaration:
+        name = self.name("a branch such as Leaf {}")
+        self.expect("{")
+        self.annotations()
+        return tree.BranchDeclaration(name.span, name.text, self.listed(self.attribute, "}"))
+
+    def _number_type(self, start: Span) -> tree.Statement:
+        name = self.name("the name of a type")
+        return tree.TypeDeclaration(name.span, name.text, "subtype", ("number",))
+
+    def _symbol_type(self, start: Span) -> tree.Statement:
+        name = self.name("the name of a type")
+        return tree.TypeDeclaration(name.span, name.text, "subtype", ("symbol",))
+
+    def io(self, word: str, start: Span) -> Iterator[tree.Statement]:
+        names: list[tuple[str, Span]] = []
+        while True:
+            place = self.token.span
+            name = self.qualified("the name of a relation")
+            names.append((name, self.span(place)))
+            if not self.skip(","):
+                break
+        parameters = dict(self.listed(self.parameter, ")")) if self.skip("(") else {}
+        for name, span in names:
+            yield tree.DirectiveNode(span, word, name, parameters)
+
+    def parameter(self) -> tuple[str, str]:
+        key = self.name("a parameter such as filename=...").text
+        if self.skip("-"):  # output-dir
+            key += f"-{self.name().text}"
+        self.expect("=")
+        if self.token.kind == "string":
+            return key, self.string()
+        if self.token.kind not in ("name", "number"):
+            raise self.unexpected("a value")
+        return key, self.next().text
+
+    def component_type(self) -> tree.ComponentType:
+        name = self.name("the name of a component")
+        parameters: tuple[str, ...] = ()
+        if self.skip("<"):
+            parameters = self.listed(lambda: self.qualified("a type"), ">")
+        return tree.ComponentType(name.span, name.text, parameters)
+
+    def _comp(self, start: Span) -> tree.Statement:
+        type_ = self.component_type()
+        bases: list[tree.ComponentType] = []
+        while self.skip(":") or self.skip(","):
+            bases.append(self.component_type())
+        self.expect("{")
+        statements = tuple(self.statements(inside=True))
+        self.expect("}")
+        return tree.Component(type_.span, type_, tuple(bases), statements)
+
+    def _init(self, start: Span) -> tree.Statement:
+        name = self.name("a name such as c = Component")
+        self.expect("=")
+        return tree.Init(name.span, name.text, self.component_type())
+
+    def _override(self, start: Span) -> tree.Statement:
+        name = self.name("the name of a relation")
+        return tree.Override(name.span, name.text)
+
+    def _pragma(self, start: Span) -> tree.Statement:
+        key = self.string()
+        value = self.string() if self.token.kind == "string" else None
+        return tree.Pragma(self.span(start), key, value)
+
+    def _plan(self, start: Span) -> tree.Statement:
+        while True:
+            self.next()
+            self.expect(":")
+            self.expect("(")
+            self.listed(self.next, ")")
+            if not self.skip(","):
+                return tree.Ignored(self.span(start), ".plan")
+
+    # Rules
+
+    def clause(self) -> tree.Statement:
+        start = self.token.span
+        heads = [self.atom()]
+        if self.skip("<="):
+            greater = self.atom()
+            self.expect(":-")
+            body = self.annotated(self.body)()
+            self.expect(".")
+            return tree.Subsumption(self.span(start), heads[0], greater, body)
+        while self.skip(","):
+            heads.append(self.annotated(self.atom)())
+        body_ = self.annotated(self.body)() if self.skip(":-") else None
+        self.expect(".", None if body_ is not None else "Expected `:-`, `,` or `.` after an atom.")
+        return tree.Clause(self.span(start), tuple(heads), body_)
+
+    def atom(self) -> tree.AtomNode:
+        start = self.token.span
+        name = self.qualified("an atom such as p(x)")
+        self.expect("(", "Expected `(`: a relation without arguments is written p().")
+        return tree.AtomNode(self.span(start), name, self.listed(self.argument, ")"))
+
+    def body(self) -> tree.BodyNode:
+        start = self.token.span
+        parts = self.separated(self.conjunction, ";")
+        return parts[0] if len(parts) == 1 else tree.OrNode(self.span(start), tuple(parts))
+
+    def conjunction(self) -> tree.BodyNode:
+        start = self.token.span
+        parts = self.separated(self.term, ",")
+        return parts[0] if len(parts) == 1 else tree.AndNode(self.span(start), tuple(parts))
+
+    def term(self) -> tree.BodyNode:
+        start = self.token
+        if self.skip("!"):
+            operand = self.term()
+            return tree.NotNode(self.span(start.span), operand)
+        if self.sees("true", "false"):
+            return tree.Truth(self.next().span, start.text == "true")
+        if self.sees("match", "contains"):
+            self.next()
+            self.expect("(")
+            left = self.argument()
+            self.expect(",")
+            right = self.argument()
+            self.expect(")")
+            return tree.Comparison(self.span(start.span), start.text, left, right)
+        if self.sees("("):
+            return self.one_of(self.comparison, self.parenthesis)
+        return self.atom() if self._is_atom() else self.comparison()
+
+    def _is_atom(self) -> bool:
+        if self.token.kind != "name" or self.token.text in _RESERVED:
+            return False
+        i = self.at + 1
+        while self.tokens[i].text == "." and self.tokens[i + 1].kind == "name":
+            i += 2
+        return self.tokens[i].text == "(" and self.tokens[i].kind == "op"
+
+    def one_of(self, first: Callable[[], tree.BodyNode], second: Callable[[], tree.BodyNode]) -> tree.BodyNode:
+        """What one of two ways reads; if both fail, the error of the one that came further."""
+        start = self.at
+        try:
+            return first()
+        except Unexpected as error:
+            reached = self.at
+            self.at = start
+            try:
+                return second()
+            except Unexpected as other:
+                raise other if self.at >= reached else error from None
+
+    def parenthesis(self) -> tree.BodyNode:
+        self.expect("(")
+        body = self.body()
+        self.expect(")")
+        return body
+
+    def comparison(self) -> tree.BodyNode:
+        start = self.token.span
+        left = self.argument()
+        if not self.sees(*COMPARISONS):
+            raise self.unexpected("a comparison", "Expected an atom such as p(x), or a comparison: = != < <= > >=")
+        operator = self.next().text
+        right = self.argument()
+        return tree.Comparison(self.span(start), operator, left, right)
+
+    # Arguments
+
+    def argument(self, level: int = 0) -> tree.Argument:
+        if level == len(_BINARY):
+            return self.unary()
+        start = self.token.span
+        left = self.argument(level + 1)
+        while self.sees(*_BINARY[level]):
+            operator = _BINARY[level][self.next().text]
+            right = self.argument(level + 1)
+            left = tree.Functor(self.span(start), operator, (left, right))
+        return left
+
+    def unary(self) -> tree.Argument:
+        start = self.token
+        if self.sees("-"):
+            self.next()
+            inner = self.unary()
+            if isinstance(inner, tree.NumberNode) and not inner.text.startswith("-"):
+                return tree.NumberNode(self.span(start.span), "-" + inner.text, inner.fixed)
+            return tree.Functor(self.span(start.span), "neg", (inner,))
+        if self.sees("bnot", "lnot"):
+            name = "~" if self.next().text == "bnot" else "!"
+            return tree.Functor(self.span(start.span), name, (self.unary(),))
+        base = self.primary()
+        if self.skip("^"):
+            return tree.Functor(self.span(start.span), "**", (base, self.unary()))
+        return base
+
+    def primary(self) -> tree.Argument:
+        token = self.token
+        if token.kind == "string":
+            return tree.Text(token.span, self.string())
+        if token.kind in ("number", "unsigned", "float"):
+            self.next()
+            text = token.text.removesuffix("u") if token.kind == "unsigned" else token.text
+            return tree.NumberNode(token.span, text, None if token.kind == "number" else token.kind)
+        if token.kind == "name":
+            return self.word()
+        if self.skip("("):
+            inner = self.argument()
+            self.expect(")")
+            return inner
+        if self.skip("["):
+            arguments = self.listed(self.argument, "]")
+            return tree.RecordNode(self.span(token.span), arguments)
+        if self.skip("$"):
+            return self.dollar(token.span)
+        if self.skip("@"):
+            return self.user_defined(token.span)
+        raise self.unexpected("a variable, a constant or an expression")
+
+    def user_defined(self, start: Span) -> tree.Argument:
+        """Refuses a functor, or an aggregate (`@@`), and goes on behind its arguments."""
+        aggregates = self.skip("@")
+        self.refuse_functor(self.name("the name of a functor").text, start)
+        if aggregates:
+            raise Unexpected(_REFUSED["functor"][0], start)
+        self.expect("(")
+        self.listed(self.argument, ")")
+        return tree.Unnamed(self.span(start))
+
+    def dollar(self, start: Span) -> tree.Argument:
+        if self.token.kind != "name":
+            return tree.Counter(start)
+        name = self.qualified(joined=True)
+        arguments = self.listed(self.argument, ")") if self.skip("(") else ()
+        return tree.Branch(self.span(start), name, arguments)
+
+    def word(self) -> tree.Argument:
+        token = self.token
+        if token.text in AGGREGATES:
+            return self.aggregate()
+        self.next()
+        match token.text:
+            case "_":
+                return tree.Unnamed(token.span)
+            case "nil":
+                return tree.Nil(token.span)
+            case "autoinc":
+                self.expect("(")
+                self.expect(")")
+                return tree.Counter(token.span)
+            case "recursive_iteration_cnt":
+                self.expect("(")
+                self.expect(")")
+                return tree.Iteration(token.span)
+            case "as":
+                return self.cast(token.span)
+        if self.sees("("):
+            return self.call(token)
+        return tree.VariableNode(token.span, token.text)
+
+    def cast(self, start: Span) -> tree.Argument:
+        self.expect("(")
+        argument = self.argument()
+        self.expect(",")
+        type_ = self.qualified("a type")
+        self.expect(")")
+        return tree.Cast(self.span(start), argument, type_, isinstance(argument, tree.NumberNode))
+
+    def call(self, name: SouffleToken) -> tree.Argument:
+        if name.text not in FUNCTORS:
+            known = ", ".join(sorted(FUNCTORS))
+            raise Unexpected(f"there is no functor {name.text}", name.span, f"There are {known}.")
+        self.expect("(")
+        arguments = self.listed(self.argument, ")")
+        least, most = FUNCTORS[name.text]
+        if not least <= len(arguments) <= most:
+            wanted = str(least) if least == most else f"at least {least}" if most == 99 else f"{least} to {most}"
+            raise Unexpected(f"{name.text} takes {wanted} arguments", self.span(name.span), "Check the arguments.")
+        return tree.Functor(self.span(name.span), {"lnot": "!", "bnot": "~"}.get(name.text, name.text), arguments)
+
+    def aggregate(self) -> tree.Argument:
+        token = self.next()
+        if self.sees("(") and token.text in ("min", "max"):
+            start = self.at
+            self.next()
+            try:
+                arguments = self.listed(self.argument, ")")
+            except Unexpected:
+                arguments = ()
+            if len(arguments) > 1:
+                return tree.Functor(self.span(token.span), token.text, arguments)
+            self.at = start
+        argument = None if self.sees(":") else self.argument()
+        if argument is None and token.text != "count":
+            raise self.unexpected(f"what to take the {token.text} of")
+        self.expect(":")
+        if self.skip("{"):
+            body = self.body()
+            self.expect("}")
+        else:
+            body = self.atom()
+        return tree.AggregateNode(self.span(token.span), token.text, argument, body)
+
+
+_REFUSED = {
+    "functor": (
+        "user-defined functors are not supported",
+        "They are C++ code in a library of their own. Compute the values before, and read them as facts.",
+    ),
+    "lattice": ("lattices are not supported", "Use an aggregate, or a subsumptive rule: p(x, a) <= p(x, b) :- a <= b."),
+}
