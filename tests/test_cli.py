@@ -380,7 +380,7 @@ def test_an_unforeseen_error_is_one_line(deltalog: Run, paths: None, monkeypatch
 FIELDS = {
     "facts_in", "facts_total", "facts_derived", "per_predicate", "rounds", "seconds", "peak_memory_bytes", "engine",
     "engine_reason", "equality", "pipeline", "spark", "complete", "failed_expressions", "failures",
-        "cyclic_rules", "inconsistencies", "inconsistency_examples",
+        "cyclic_rules", "inconsistencies", "inconsistency_examples", "magic_sets", "skipped_inputs",
 }  # fmt: skip
 
 

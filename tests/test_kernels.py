@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from bisect import bisect_left, bisect_right
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -97,3 +101,24 @@ def test_many_skolems_are_those_of_one() -> None:
         kb.add("q", [(value,) for value in values])
     assert set(kbs[0].facts("p")) == set(kbs[1].facts("p"))
     assert set(kbs[0].facts("r")) == set(kbs[1].facts("r")) and len(kbs[0].facts("r")) == len(values) ** 2
+
+
+def test_compiled_kernels_depend_on_all_sources(tmp_path: Path) -> None:
+    """A change of an inner kernel in another file makes the compiled outer one stale."""
+    from deltalog.kernels import compiling
+
+    folder = tmp_path / "kernels"
+    shutil.copytree(Path(compiling.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "from deltalog.kernels import compiling; from deltalog.kernels.sorted_keys import mark_members; "
+        "compiling.__file__ = r'{}'; print(mark_members.dispatcher._cache._cache_file._source_stamp)"
+    ).format(folder / "compiling.py")
+
+    def stamp() -> str:
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    before = stamp()
+    assert stamp() == before
+    with (folder / "arithmetic.py").open("a") as file:
+        file.write("# changed\n")
+    assert stamp() != before

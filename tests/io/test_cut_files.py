@@ -5,12 +5,18 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from deltalog import DataError, KnowledgeBase, LimitReached
+from deltalog import IRI, DataError, KnowledgeBase, LimitReached
 from deltalog.core.tuning import Tuning
 
 XML = """<?xml version="1.0"?>
@@ -89,6 +95,45 @@ def test_parquet(tmp_path: Path) -> None:
             load(tmp_path / "p.parquet", data[:end])
 
 
+def written(format: str) -> bytes:
+    """A file that deltalog wrote itself."""
+    kb = KnowledgeBase()
+    for predicate in ("http://e.org/p", "http://e.org/q"):
+        kb.add(predicate, [(IRI(f"http://e.org/{i}"), value) for i in range(8) for value in (i, f'"text\n{i}"')])
+    with TemporaryDirectory() as folder:
+        kb.write(folder, format)
+        return next(path for path in Path(folder).glob(f"*.{format}") if path.stem != "predicates").read_bytes()
+
+
+FORMATS = ("nt", "nq", "ttl", "trig", "jsonl", "csv", "tsv", "parquet")
+FILES = {format: written(format) for format in FORMATS} | {"rdf": XML.encode(), "jsonld": JSON_LD.encode()}
+
+
+def facts_in(path: Path, data: bytes) -> set[tuple[str, Any]]:
+    path.write_bytes(data)
+    kb = KnowledgeBase()
+    kb.load(path, shared_blank_nodes=True)
+    return {(predicate, row) for predicate in kb.predicates for row in kb.facts(predicate)}
+
+
+@given(st.data())
+def test_a_cut_at_any_place_is_an_error_or_leaves_a_complete_document(data: st.DataObject) -> None:
+    format = data.draw(st.sampled_from(sorted(FILES)))
+    whole = FILES[format]
+    part = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    with TemporaryDirectory() as folder:
+        try:
+            found = facts_in(Path(folder) / f"p.{format}", part)
+        except DataError:
+            return
+        if format in ("csv", "tsv"):  # the part of a cell is one, too
+            assert len(found) <= len(facts_in(Path(folder) / f"p.{format}", whole))
+        elif format in ("nt", "nq", "jsonl", "ttl", "trig"):
+            assert found <= facts_in(Path(folder) / f"p.{format}", whole)
+        else:
+            assert not found and not part.strip()
+
+
 def nested(name: str, depth: int) -> str:
     if name == "a.jsonld":
         return '{"http://e.org/p":' * depth + "1" + "}" * depth
@@ -107,11 +152,44 @@ def test_depth(tmp_path: Path, name: str) -> None:
         KnowledgeBase(tuning=Tuning(rdf_max_depth=10)).load(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", [*WHOLE, "a.nt"])
-def test_limits_hold_while_files_are_read(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text(WHOLE.get(name, "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"))
+TABLES: dict[str, Any] = {"p.csv": "a,1\n", "p.tsv": "a\t1\n", "p.jsonl": '["a", 1]\n'}
+LINES = {**WHOLE, **TABLES, "a.nt": "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"}
+
+
+@pytest.mark.parametrize("types", [None, ["string", "int"]])
+@pytest.mark.parametrize("name", [*LINES, "p.parquet", "p.csv.gz"])
+def test_limits_hold_while_files_are_read(tmp_path: Path, name: str, types: list[str] | None) -> None:
+    options = {"types": types} if name.startswith("p.") and types and name != "p.jsonl" else {}
+    if name == "p.parquet":
+        pq.write_table(pa.table({"a": ["a"], "b": [1]}), tmp_path / name)
+    else:
+        data = LINES[name.removesuffix(".gz")].encode()
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     kb = KnowledgeBase()
     kb.limits.ended = "the server shuts down"
     with pytest.raises(LimitReached), kb.limits.running("load"):
-        kb.load(tmp_path / name)
+        kb.load(tmp_path / name, **options)
     assert kb.explicit_facts == 0
+
+
+@pytest.mark.parametrize(("name", "rows"), [("p.csv", 300_000), ("p.tsv", 300_000), ("p.jsonl", 30_000)])
+def test_limits_are_checked_again_and_again(
+    tmp_path: Path, name: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit that is reached in the middle of a file ends the call there."""
+    (tmp_path / name).write_text(TABLES[name] * rows)
+    checks = count()
+    for module in ("tables", "files"):
+        monkeypatch.setattr(f"deltalog.formats.{module}.check_running", lambda: next(checks))
+    monkeypatch.setattr("deltalog.core.limits.check_running", lambda: next(checks))
+    KnowledgeBase().load(tmp_path / name)
+    assert next(checks) > 1
+
+
+def test_limits_are_checked_for_each_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(pa.table({"a": range(1_000)}), tmp_path / "p.parquet", row_group_size=10)
+    checks = count()
+    monkeypatch.setattr("deltalog.core.limits.check_running", lambda: next(checks))
+    kb = KnowledgeBase()
+    kb.load(tmp_path / "p.parquet")
+    assert next(checks) >= 100 and kb.count("p") == 1_000

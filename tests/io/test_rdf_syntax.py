@@ -283,6 +283,48 @@ def test_rdf_xml_that_is_read(tmp_path: Path) -> None:
     assert rows[RDF + "subject"] == {(IRI("http://b/d#st"), z)}
 
 
+XML_LITERALS = {
+    "": "",
+    "<b/>": "<b></b>",
+    '<b  c = "1&#10;\'"\n a=\'"2"\'/>\n': '<b a="&quot;2&quot;" c="1&#xA;\'"></b>\n',
+    "a &amp;\r\n&#13; <![CDATA[<b>]]> é &#233;": "a &amp;\n&#xD; &lt;b&gt; é é",
+    "<!-- c --><?pi  d?>": "<!-- c --><?pi d?>",
+    "<e:b><e:b/></e:b>": '<e:b xmlns:e="http://e/"><e:b></e:b></e:b>',
+    '<b e:a="1"/>': '<b xmlns:e="http://e/" e:a="1"></b>',
+    '<b xmlns:unused="http://u/" xml:lang="en"/>': '<b xml:lang="en"></b>',
+    '<b xmlns="http://y/"><c/><d xmlns=""/></b>': '<b xmlns="http://y/"><c></c><d xmlns=""></d></b>',
+    '<e:b xmlns:e="http://y/"/><e:c/>': '<e:b xmlns:e="http://y/"></e:b><e:c xmlns:e="http://e/"></e:c>',
+    '<b e:z="1" a="2" rdf:b="3"/>': f'<b xmlns:e="http://e/" xmlns:rdf="{RDF}" a="2" e:z="1" rdf:b="3"></b>',
+}
+
+
+@pytest.mark.parametrize("content", XML_LITERALS)
+def test_xml_literals_are_canonical(tmp_path: Path, content: str) -> None:
+    """Exclusive canonical form: of the namespaces in scope only those that are visibly used are declared."""
+    wanted = {(IRI("http://b/s"), literal(XML_LITERALS[content], RDF + "XMLLiteral"))}
+    node = '<e:C rdf:about="s"><e:p\nrdf:parseType="Literal" >%s</e:p></e:C>'
+    assert loaded(tmp_path, XML % (node % content), "a.rdf")["http://e/p"] == wanted
+    # Lines after a literal keep their numbers.
+    lines = content.count("\n") + 5
+    assert refused(tmp_path, XML % (node % content + "\n<e:C rdf:li='x'/>"), "a.rdf").startswith(f"{lines}:")
+    assert refused(tmp_path, XML % (node % content + "\n<e:C rdf:about='a b'/>"), "a.rdf").startswith(f"{lines}:")
+
+
+def test_a_default_namespace_in_xml_literals(tmp_path: Path) -> None:
+    node = '<e:C rdf:about="s" xmlns="http://d/"><e:p rdf:parseType="Literal"><e:a><b/></e:a><c xmlns=""/></e:p></e:C>'
+    text = '<e:a xmlns:e="http://e/"><b xmlns="http://d/"></b></e:a><c></c>'
+    assert loaded(tmp_path, XML % node, "a.rdf")["http://e/p"] == {
+        (IRI("http://b/s"), literal(text, RDF + "XMLLiteral"))
+    }
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "x-unknown"])
+def test_xml_in_other_encodings_is_refused(tmp_path: Path, encoding: str) -> None:
+    text = (XML % "").replace('"1.0"', f'"1.0" encoding="{encoding}"')
+    with pytest.raises(DataError, match="expected XML in UTF-8, not in " + encoding):
+        loaded(tmp_path, text, "a.rdf")
+
+
 def test_an_error_in_one_of_several_files_leaves_no_trace(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text(f"{S} {P} {T} .")
     kb = KnowledgeBase("q(1).")

@@ -1,6 +1,6 @@
 """Programs of Nemo's language and what they give: the files beside them were written by Nemo 0.10.1.
 
-`operators.rls` has functions of a later version; its files were written by hand.
+`operators.rls` has functions of a later version; its files are deltalog's own output, compared with Nemo's source.
 """
 
 from __future__ import annotations

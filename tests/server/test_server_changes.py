@@ -239,3 +239,18 @@ def test_a_store_that_another_process_changes(tmp_path: Path) -> None:
         made = httpx2.get(f"{server.address}/versions").json()
         assert [row["version"] for row in made["versions"]] == [1, 2, 3]
     writer.close()
+
+
+def test_literals_as_subjects_and_prefixed_text() -> None:
+    """A literal subject is refused and nothing is stored; text that looks like a prefixed name is noted."""
+    kb = KnowledgeBase("PREFIX : <http://e.org/>\n:q[?x, ?y] :- :worksFor[?x, ?y].")
+    with client(kb) as made:
+        refused = made.post("/update", json={"add": {":worksFor": [[":zoe", ":acme"]]}})
+        message = refused.json()["error"]["message"]
+        assert refused.status_code == 400 and '{"iri": "http://e.org/zoe"} in JSON' in message
+        assert kb.explicit_facts == 0
+        row = [{"iri": "http://e.org/zoe"}, ":acme"]
+        for path in ("/update?dry_run=true", "/update"):
+            answer = made.post(path, json={"add": {":worksFor": [row]}})
+            (note,) = answer.json()["notes"]
+            assert answer.status_code == 200 and '{"iri": "http://e.org/acme"} in JSON' in note

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ import pytest
 from serving import client
 from starlette.testclient import TestClient
 
-from deltalog import IRI, KnowledgeBase
+from deltalog import IRI, KnowledgeBase, UsageError
 from deltalog.apps.server.errors import Refused
 from deltalog.apps.server.negotiation import negotiated
 
@@ -150,3 +151,59 @@ def test_values_that_utf_8_does_not_have() -> None:
         assert made.get("/sparql", params=query, headers={"accept": "text/csv"}).status_code == 200
         xml = made.get("/sparql", params=query, headers={"accept": "application/xml"})
         assert xml.status_code == 400 and "XML" in xml.json()["error"]["message"]
+
+
+def values(made: TestClient, query: str) -> set[tuple[str, ...]]:
+    answer = made.get("/sparql", params={"query": query})
+    assert answer.status_code == 200, answer.text
+    return {tuple(each["value"] for each in row.values()) for row in answer.json()["results"]["bindings"]}
+
+
+HERE = "http://127.0.0.1:8080/"
+
+
+@pytest.fixture
+def writer() -> Iterator[TestClient]:
+    kb = KnowledgeBase("path(X, Y) :- edge(X, Y).  big(X) :- path(X, _).")
+    kb.add("edge", [("a", "b")])
+    with client(kb) as made:
+        yield made
+
+
+def test_relative_iris_have_the_address_as_base(writer: TestClient) -> None:
+    update = "INSERT DATA { <s> a <C> ; <knows> <x/../y>, <#f>, <> . GRAPH <g> { <s> <knows> <t> } }"
+    assert writer.post("/sparql", data={"update": update}).status_code == 200
+    assert {(f"{HERE}s", f"{HERE}{o}") for o in ("y", "sparql#f", "sparql")} <= values(
+        writer, "SELECT ?s ?o { ?s <knows> ?o }"
+    )
+    assert values(writer, f"SELECT ?x {{ ?x a <{HERE}C> }}") == {(f"{HERE}s",)}
+    assert values(writer, "SELECT ?o { GRAPH <g> { <s> <knows> ?o } }") == {(f"{HERE}t",)}
+    assert values(writer, 'SELECT ?i { BIND(IRI("u") AS ?i) }') == {(f"{HERE}u",)}
+    assert values(writer, "BASE <http://b/> SELECT ?i { BIND(<u> AS ?i) }") == {("http://b/u",)}
+    asked = {"sparql": "SELECT ?o { <s> <knows> ?o }", "rows": [{"o": {"iri": f"{HERE}y"}}]}
+    assert writer.post("/support", json=asked).json()["facts"][0][0]["predicate"] == f"{HERE}knows"
+
+
+def test_known_predicates_keep_their_plain_names(writer: TestClient) -> None:
+    assert values(writer, "SELECT ?x ?y { ?x <path> ?y }") == {("a", "b")}
+    assert values(writer, "SELECT ?x { ?x a <big> ; <edge>+ ?y }") == {("a",)}
+    assert writer.post("/sparql", data={"update": 'INSERT DATA { "b" <edge> "c" }'}).status_code == 200
+    assert values(writer, "SELECT ?x { ?x <edge> ?y }") == {("a",), ("b",)}
+    # A BASE of the request is one for all.
+    assert values(writer, "BASE <http://b/> SELECT ?x { ?x <edge> ?y }") == set()
+
+
+def test_paths_of_load_are_relative_to_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "d.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .")
+    with client(KnowledgeBase(), load_folder=tmp_path) as made:
+        assert made.post("/sparql", data={"update": "LOAD <d.nt> INTO GRAPH <g>"}).status_code == 200
+        assert values(made, "SELECT ?g { GRAPH ?g { ?s ?p ?o } }") == {(f"{HERE}g",)}
+
+
+def test_a_base_is_an_absolute_iri() -> None:
+    kb = KnowledgeBase("p(1).")
+    solutions = kb.sparql("SELECT ?x { BIND(<a> AS ?x) }", base="http://b/c")
+    assert not isinstance(solutions, bool) and list(solutions) == [(IRI("http://b/a"),)]
+    for call in (kb.sparql, kb.sparql_update):
+        with pytest.raises(UsageError, match="base: expected an absolute IRI, got 'b/c'"):
+            call("", base="b/c")

@@ -243,7 +243,7 @@ class Tuning:
     # Nested elements of RDF/XML (time grows with the square of the depth), objects and arrays of JSON-LD (5,000
     # overflow the parser's stack):
     rdf_max_depth: int = 2_000
-    # Rows of a predicate whose objects are compared with prefixed names, for a warning; 1,000 take 0.3 ms:
+    # Rows of a predicate whose objects are compared with prefixed names, for a warning:
     prefixed_text_sample: int = 1_000
     # Equality by representatives. Facts about changed names are found by look-ups if these are so many times fewer:
     equality_scan_factor: int = 8

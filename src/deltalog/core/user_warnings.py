@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from deltalog.core.errors import DataWarning, DeltalogWarning, Diagnostic
 
@@ -12,9 +14,27 @@ MAX_SHOWN = 5  # warnings of one call; the last line says how many more there ar
 OWN = {__name__.partition(".")[0], "contextlib"}  # some calls are made by context managers
 
 
+_NOTES: ContextVar[list[str] | None] = ContextVar("notes", default=None)
+
+
 def warn(about: Diagnostic | str, category: type[DeltalogWarning] = DataWarning) -> None:
     """Warns at the caller of deltalog."""
-    warnings.warn(category(about), stacklevel=_stack_level())
+    notes = _NOTES.get()
+    if notes is None:
+        warnings.warn(category(about), stacklevel=_stack_level())
+    else:
+        notes.append(str(category(about)))
+
+
+@contextmanager
+def noted_warnings() -> Iterator[list[str]]:
+    """Collects what this thread would be warned of; for a server, whose clients do not see Python's warnings."""
+    notes: list[str] = []
+    token = _NOTES.set(notes)
+    try:
+        yield notes
+    finally:
+        _NOTES.reset(token)
 
 
 def warn_of_all(diagnostics: Sequence[Diagnostic], category: type[DeltalogWarning]) -> None:

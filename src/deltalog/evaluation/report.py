@@ -99,6 +99,27 @@ class NodeWork:
         self.seconds += series.seconds
 
 
+@dataclass(frozen=True, slots=True)
+class MagicSetsUse:
+    """What became of the magic sets that a program asks for.
+
+    `restricted` are the relations that were derived in part, each with the number of facts of its adorned copies;
+    `excluded` those that were not, with the reasons. `unused` says why magic sets were not used at all.
+    """
+
+    restricted: dict[str, int] = field(default_factory=dict)
+    excluded: dict[str, str] = field(default_factory=dict)
+    unused: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The same for people."""
+        if self.unused:
+            return [f"magic sets: not used, because {self.unused}"]
+        facts = ", ".join(f"{name} ({count:,} facts)" for name, count in self.restricted.items())
+        return [f"magic sets: {facts}", *(f"  not {name}: {why}" for name, why in self.excluded.items())]
+
+
 ROUNDS_KEPT = 1 << 14  # rounds: a few megabytes; a counter may have millions of them
 
 
@@ -124,6 +145,8 @@ class Report:
     inconsistencies: int = 0  # with an ontology, as far as they have been counted
     inconsistency_examples: list[str] = field(default_factory=list)
     cyclic_rules: list[CyclicRule] = field(default_factory=list)
+    magic_sets: MagicSetsUse | None = None  # where a program asks for them
+    skipped_inputs: list[str] = field(default_factory=list)  # relations of `.input` that no output needs, not read
     peak_memory_bytes: int = 0
     complete: bool = True
     why_incomplete: str | None = None

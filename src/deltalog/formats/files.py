@@ -22,9 +22,11 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from deltalog.core.arguments import path_text
 from deltalog.core.errors import DataError, UsageError
+from deltalog.core.limits import check_running
 from deltalog.core.watching import watcher
 from deltalog.formats.formats import COMPRESSIONS, INPUT_FORMATS
 
+PIECE = 1 << 20  # bytes that are read between two checks of the limits
 RATIO = 1000
 ALLOWANCE = 100 * 2**20
 _NO_MEMORY = "Error -4 "  # Z_MEM_ERROR of zlib, which has no other mark
@@ -86,7 +88,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 def read_all(path: Path) -> bytes:
     """All bytes of a file, decompressed."""
     with opened(path) as stream:
-        return stream.read()
+        return b"".join(iter(lambda: _piece(stream), b""))
+
+
+def _piece(stream: BinaryIO) -> bytes:
+    check_running()
+    return stream.read(PIECE)
 
 
 def _open(path: Path, compression: str) -> tuple[BinaryIO, Callable[[], int]]:

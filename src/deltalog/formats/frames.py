@@ -24,6 +24,7 @@ import numpy as np
 from deltalog.core.arguments import told
 from deltalog.core.dictionary import Dictionary, distinct_ids, plain
 from deltalog.core.errors import DataError, UsageError
+from deltalog.core.limits import checked
 from deltalog.core.terms import NO_VALUE, TOO_FINE, Kind, kind, lexical
 from deltalog.formats.columns import Column, Columns
 from deltalog.formats.csv_cells import parse_cell, print_cell
@@ -459,17 +460,22 @@ def _common_zone(values: list[datetime]) -> str | None:
 def read_parquet(path: Path, dictionary: Dictionary, names: Sequence[str] = ()) -> list[Column]:
     """The columns of a Parquet file; if names are given, in their order."""
     with _parquet(path) as file:
-        table = file.read()
-        table.validate(full=True)
-        return columns_by_name(table, names, dictionary)
+        return columns_by_name(_row_groups(file, range(file.num_row_groups)), names, dictionary)
 
 
 def parquet_table(path: Path, row_groups: Sequence[int] | None = None) -> pa.Table:
     """A Parquet file, or some of its row groups, as Arrow has it."""
     with _parquet(path) as file:
-        table = file.read() if row_groups is None else file.read_row_groups(row_groups)
-        table.validate(full=True)
-        return table
+        return _row_groups(file, range(file.num_row_groups) if row_groups is None else row_groups)
+
+
+def _row_groups(file: Any, numbers: Sequence[int]) -> pa.Table:
+    import pyarrow as pa
+
+    groups = map(file.read_row_group, checked(numbers, every=1))
+    table = pa.concat_tables([file.schema_arrow.empty_table(), *groups])
+    table.validate(full=True)
+    return table
 
 
 def parquet_names(path: Path) -> tuple[str, ...]:

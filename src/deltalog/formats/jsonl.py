@@ -25,6 +25,7 @@ import numpy as np
 
 from deltalog.core.dictionary import Dictionary
 from deltalog.core.errors import DataError, UsageError
+from deltalog.core.limits import checked
 from deltalog.core.table_options import ChosenColumn, TableOptions
 from deltalog.core.terms import NO_VALUE, Value
 from deltalog.formats.columns import Column, Columns
@@ -85,7 +86,7 @@ def jsonl_columns(path: Path, options: TableOptions, more: Sequence[str], width:
 
 def _batches(stream: BinaryIO, path: Path, terms: Dictionary) -> Iterator[list[Column]]:
     table, rows = _Table(), list[Row]()
-    for number, line in enumerate(_lines(stream), 1):
+    for number, line in enumerate(checked(_lines(stream)), 1):
         if not line.strip():
             continue
         try:

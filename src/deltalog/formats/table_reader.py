@@ -23,6 +23,7 @@ import numpy as np
 from deltalog.core.arrays import Mask
 from deltalog.core.dictionary import Dictionary
 from deltalog.core.errors import DataError, UsageError
+from deltalog.core.limits import check_running, checked
 from deltalog.core.table_options import AUTO, DROP, ERROR, ChosenColumn, TableOptions
 from deltalog.formats.columns import Column
 from deltalog.formats.csv_cells import parse_plain
@@ -139,6 +140,7 @@ def _merged(columns: Sequence[Column], own: Dictionary, dictionary: Dictionary) 
 def _reported(read: Callable[[], Cells], column: ChosenColumn, place: Callable[[int], str]) -> Cells:
     """Cells of a column, with its name and the place of a wrong one in messages."""
     named = f"column {column.name!r}" if column.name is not None else f"column {column.place + 1}"
+    check_running()
     try:
         return read()
     except WrongCell as wrong:
@@ -240,7 +242,8 @@ class _TextFile(NamedTuple):
             if not stream.peek(1):  # type: ignore[attr-defined]
                 return pa.table({name: pa.array([], pa.string()) for name in chosen})
             try:
-                return arrow.read_csv(pa.PythonFile(stream, "r"), reading, parsing, converting)
+                batches = arrow.open_csv(pa.PythonFile(stream, "r"), reading, parsing, converting)
+                return pa.Table.from_batches(checked(batches, every=1), batches.schema)
             except pa.ArrowInvalid as problem:
                 raise self._diagnosed(str(problem)) from None
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deltalog.core.dictionary import Dictionary
+from deltalog.core.limits import check_running
 from deltalog.core.terms import Kind
 from deltalog.formats.columns import Column, Columns
 from deltalog.formats.csv_cells import parse_number, parse_plain, parse_quoted, print_cell
@@ -73,6 +74,7 @@ class _Table:
     def read(self, stream: BinaryIO) -> None:
         carry, size, first = np.empty(0, np.uint8), BLOCK, True
         while True:
+            check_running()
             data = np.zeros(size + PADDING, np.uint8)
             data[: len(carry)] = carry
             filled = fill(stream, data, len(carry), size)

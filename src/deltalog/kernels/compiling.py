@@ -2,10 +2,10 @@
 
 A kernel is a Python function over arrays and addresses. Numba compiles it to machine code. That takes seconds the first
 time; later it is loaded from a cache on disk (beside the source, or where Numba keeps caches if that folder is not
-writable; if neither is, every process compiles, and logs a warning). But loading Numba alone takes half a second and 80
-MB, and a small program is done before that. So a kernel is **interpreted** at first: Python runs it, on the same arrays
-and with the same results, and there is nothing to convert when it is compiled later. `Kernel` decides by one rule, for
-each kernel and call:
+writable; if neither is, every process compiles, and logs a warning; a change of any kernel makes all of it stale). But
+loading Numba alone takes half a second and 80 MB, and a small program is done before that. So a kernel is
+**interpreted** at first: Python runs it, on the same arrays and with the same results, and there is nothing to convert
+when it is compiled later. `Kernel` decides by one rule, for each kernel and call:
 
 - A call with much work is compiled: more than `most` of `work`, by default `MOST_ITEMS` items of all arrays together.
 - A kernel that has been interpreted for about as long as it takes to compile it is compiled: after `PATIENCE` seconds,
@@ -30,6 +30,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
@@ -284,6 +286,7 @@ def _enable_cache(dispatcher: Any) -> None:
         CACHE.give_up("neither the folder of the package nor the user's cache folder can be written")
         return
     cache = dispatcher._cache
+    cache._cache_file._source_stamp = kernel_sources()
     save = cache.save_overload
 
     def save_if_possible(*arguments: Any) -> None:
@@ -293,6 +296,16 @@ def _enable_cache(dispatcher: Any) -> None:
             CACHE.give_up(str(problem))
 
     cache.save_overload = save_if_possible
+
+
+@lru_cache(maxsize=1)
+def kernel_sources() -> str:
+    """A digest of the source of all kernels. Compiled code has inner kernels of other files in it, so a change of any
+    file makes all of the cache stale; Numba by itself looks at the file of the outer kernel only."""
+    digest = blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 class KernelCache:

@@ -175,7 +175,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         sources = as_sources(program)
         document = read_documents(sources, language, preprocessing=as_preprocessing(include_dirs, macros))
         self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
-        self.nemo, self._programs = document.nemo, document.programs
+        self.nemo, self._programs, self._magic = document.nemo, document.programs, document.magic
         self.prefixes = document.prefixes
         self.files = document.files
         self._table_settings = settings_beside(sources)
@@ -377,7 +377,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         if report.complete:
             self._check_budget(self._explicit, state)
         report.engine_reason = self._engine_reason
-        self._assign(_state=state, _report=report)
+        self._assign(_state=state, _report=report, _outputs=None)
 
     @property
     def _engine_reason(self) -> str:
@@ -715,7 +715,8 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
             report.failed_expressions = sum(each.count for each in report.failures)
             report.equality = self._setting.described(self._state, self._evaluator())
             report.facts_dominated = self._facts_dominated(self._state)
-        report.facts_in = self.explicit_facts
+            report.magic_sets = report.magic_sets or self._magic_sets_not_used
+        report.facts_in, report.skipped_inputs = self.explicit_facts, list(self._skipped_inputs)
         return report
 
     @exclusive

@@ -76,6 +76,7 @@ class GraphMethods:
         load_from: Iterable[str | PathLike[str]] = (),
         dry_run: bool = False,
         dataset: Dataset | None = None,
+        base: str | None = None,
     ) -> Change:
         """Carries out a SPARQL Update request: all of its operations, as one change, or nothing.
 
@@ -83,11 +84,15 @@ class GraphMethods:
         rules stays; `change.notes` says so.
         load_from: the folders that LOAD may read files from. dry_run: says what would change, and changes nothing.
         dataset: the graphs that patterns are matched in, as USING and USING NAMED say it, which the request may not.
+        base: what relative IRIs are resolved against, unless they name a predicate or the request has a BASE.
         """
         from deltalog.languages.sparql.parse_update import parse_update
+        from deltalog.languages.sparql.request_base import request_base
         from deltalog.languages.sparql.update_operations import using
 
-        operations = using(parse_update(request, self._base.prefixes), dataset)
+        kb = self._base
+        resolving = request_base(base, request, lambda: kb._contents().preds)
+        operations = using(parse_update(request, kb.prefixes, resolving), dataset)
         return self._carry_out(operations, load_from, Reading(), dry_run)
 
     @exclusive

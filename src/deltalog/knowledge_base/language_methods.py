@@ -76,6 +76,7 @@ class OtherLanguageMethods:
     _programs: tuple[ProgramText, ...]  # of Soufflé's language
     _kept: KeptPrograms = KeptPrograms()  # those of them that the store has as they were written
     notes: tuple[Diagnostic, ...]
+    _skipped_inputs: Sequence[str] = ()  # relations of `.input` that were not read
     _imported_nulls: int = 0  # blank nodes that Nemo programs import, whose names are the numbers before
     _stages: tuple[OrderedStage, ...]  # relations whose facts depend on the order of derivation
     _explicit: dict[Pred, Any]
@@ -120,11 +121,15 @@ class OtherLanguageMethods:
     def load_inputs(self, *folders: str | PathLike[str], missing: str = "error", only_needed: bool = False) -> None:
         """Adds the facts that `.input` directives of Soufflé programs name: files in these folders (default: the
         program's). missing: "error" or "ignore" where there is no such file; the file of a relation that no output
-        needs may always be missing. only_needed: such files are not opened at all."""
+        needs may always be missing. only_needed: such files are not opened at all, and `report.skipped_inputs` names
+        the relations."""
         from deltalog.languages.souffle.facts import read_input
 
-        for directive in self.directives:
-            if directive.kind == "input" and (self._is_needed(directive) or not only_needed):
+        inputs = [directive for directive in self.directives if directive.kind == "input"]
+        skipped = [use.relation for use in inputs if only_needed and not self._is_needed(use)]
+        self._skipped_inputs = list(dict.fromkeys(skipped))
+        for directive in inputs:
+            if directive.relation not in skipped:
                 missing_here = missing if self._is_needed(directive) else "ignore"
                 facts = read_input(directive, [local_path(folder) for folder in folders], missing_here)
                 if facts is not None:
@@ -172,7 +177,7 @@ class OtherLanguageMethods:
         from deltalog.languages.souffle.output import write_output
 
         started = time.perf_counter()
-        contents = self._own._contents().materialised()
+        contents = self._own._contents_of_outputs()
         target = None if folder is None else local_path(folder)
         named = [self._write_named(file, contents) for file in self.files if file.kind == "output"]
         written = [

@@ -70,26 +70,31 @@ class QueryMethods(ReadMethods):
         return answers
 
     @shielded
-    def sparql(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions | bool:
+    def sparql(
+        self, query: str, method: str = "auto", *, dataset: Dataset | None = None, base: str | None = None
+    ) -> Solutions | bool:
         """The solutions of a SPARQL SELECT, whether an ASK has one, or the triples of a CONSTRUCT or DESCRIBE. `method`
         is as for `query`.
 
         A class is a predicate of one argument, a property one of two; predicates with bare names go as `<name>`.
         Prefixes are those of the query and the program, and rdf, rdfs, owl and xsd.
         dataset: the graphs to ask (`languages.sparql.graphs.Dataset`), instead of those of FROM and FROM NAMED.
+        base: what relative IRIs are resolved against, unless they name a predicate or the query has a BASE.
         """
-        solutions = self.solve(query, method, dataset=dataset)
+        solutions = self.solve(query, method, dataset=dataset, base=base)
         return len(solutions) > 0 if solutions.ask else solutions
 
     @exclusive
     @limited
     @within_budget
-    def solve(self, query: str, method: str = "auto", *, dataset: Dataset | None = None) -> Solutions:
+    def solve(
+        self, query: str, method: str = "auto", *, dataset: Dataset | None = None, base: str | None = None
+    ) -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
         self._warn_of_data()
         now = self._contents_for_goal()
         with self._failing(now) as failed:
-            solutions = self._session.solve(now, query, method, dataset)
+            solutions = self._session.solve(now, query, method, dataset, base)
             solutions.failures = tuple(each for each in failed(solutions) if each.rule is not None)
         return solutions
 

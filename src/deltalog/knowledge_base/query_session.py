@@ -35,6 +35,7 @@ from deltalog.languages.sparql.algebra import Select
 from deltalog.languages.sparql.answer import SparqlEvaluator
 from deltalog.languages.sparql.graphs import Dataset, check_dataset
 from deltalog.languages.sparql.query import Query, of_select, translate
+from deltalog.languages.sparql.request_base import request_base
 from deltalog.languages.sparql.solutions import Solutions
 
 T = TypeVar("T")
@@ -154,12 +155,14 @@ class QuerySession(Generic[T]):
 
     # SPARQL.
 
-    def solve(self, now: Contents[T], text: str, method: str, dataset: Dataset | None = None) -> Solutions:
+    def solve(
+        self, now: Contents[T], text: str, method: str, dataset: Dataset | None = None, base: str | None = None
+    ) -> Solutions:
         """The solutions of a SPARQL query; see `KnowledgeBase.solve`."""
         self._check_method(method)
         check_dataset(dataset)
         text = checked_text(text, "SPARQL as text, such as 'SELECT ?x { ?x a ?c }'")
-        query = translate(text, now.prefixes, dataset)
+        query = translate(text, now.prefixes, dataset, request_base(base, text, lambda: now.preds))
         try:
             return self.solve_translated(now, query, method)
         except RecursionError:  # of a plan with a thousand steps

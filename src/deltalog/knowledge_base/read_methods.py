@@ -11,14 +11,14 @@ from deltalog.core.naming import Names
 from deltalog.core.rules import Pred
 from deltalog.core.shown_text import PlainText, SvgText
 from deltalog.evaluation.facts import Facts
-from deltalog.knowledge_base.warning_methods import WarningMethods
+from deltalog.knowledge_base.output_methods import OutputMethods
 
 if TYPE_CHECKING:
     from deltalog.evaluation.goals.contents import Contents
     from deltalog.program import Program
 
 
-class ReadMethods(WarningMethods):
+class ReadMethods(OutputMethods):
     """A knowledge base as far as readers see it."""
 
     prefixes: Mapping[str, str]
@@ -40,7 +40,7 @@ class ReadMethods(WarningMethods):
     @exclusive
     def facts(self, predicate: str) -> Facts[Any]:
         """The facts of a predicate, derived ones included."""
-        return self._contents().materialised().facts(predicate)
+        return self._contents_with(predicate).facts(predicate)
 
     def __getitem__(self, predicate: str) -> Facts[Any]:
         """`kb["path"]` is `kb.facts("path")`."""
@@ -61,7 +61,7 @@ class ReadMethods(WarningMethods):
     @exclusive
     def derived(self, predicate: str) -> Facts[Any]:
         """The facts of a predicate that were not given but derived."""
-        return self._contents().materialised().facts(predicate, derived=True)
+        return self._contents_with(predicate).facts(predicate, derived=True)
 
     @exclusive
     def count(self, predicate: str) -> int:
@@ -75,7 +75,8 @@ class ReadMethods(WarningMethods):
 
         self._warn_of_data()
         ordinary = explain(self.program, self._contents().statistics(self.program), self.prefixes, self._cyclic)
-        return PlainText(explain_stages(self._stages) + ordinary)
+        outputs = "".join(f"{line}\n" for line in self._plan_of_outputs())
+        return PlainText(outputs + explain_stages(self._stages) + ordinary)
 
     @exclusive
     def draw(self) -> SvgText:

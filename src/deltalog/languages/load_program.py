@@ -24,6 +24,7 @@ from deltalog.languages.souffle.detect import is_souffle
 from deltalog.languages.souffle.directives import Directive
 from deltalog.languages.souffle.program_text import ProgramText
 from deltalog.languages.souffle.rules import souffle_rules
+from deltalog.program.magic_request import MagicRequest
 from deltalog.program.program import analyse
 from deltalog.program.stages import OrderedStage
 
@@ -54,6 +55,7 @@ class Documents(Document):
     souffle: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     programs: tuple[ProgramText, ...] = ()  # of Soufflé's language
+    magic: tuple[MagicRequest, ...] = ()  # of those of them that ask for magic sets
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -169,6 +171,7 @@ def read_documents(
     souffle: list[str] = []
     warnings: list[Diagnostic] = []
     programs: list[ProgramText] = []
+    magic: list[MagicRequest] = []
     sources = list(sources)
     for number, source in enumerate(sources, 1):
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
@@ -188,6 +191,7 @@ def read_documents(
             souffle += document.souffle
             warnings += document.warnings
             programs += document.programs
+            magic += document.magic
             files += document.files
             columns = {**document.columns, **columns}
     wrong += _written_twice(files)
@@ -195,7 +199,7 @@ def read_documents(
         raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
     every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
     texts = tuple(souffle) if len(souffle) == len(sources) else ()
-    said = texts, tuple(warnings), tuple(programs)
+    said = texts, tuple(warnings), tuple(programs), tuple(magic)
     return Documents(tuple(rules), prefixes, tuple(files), columns, *every, *said)
 
 
@@ -240,8 +244,8 @@ def _parsed(
         for stage in stages:
             analyse(stage.rules)  # NotStratified, if it negates what it derives
         said = program.columns, program.directives, program.notes, stages
-        warnings = lint_souffle(program.statements)
-        return Documents(rules, {}, (), *said, souffle=(text,), warnings=warnings, programs=(program.text,))
+        read = (), (text,), lint_souffle(program.statements), (program.text,)
+        return Documents(rules, {}, (), *said, *read, (program.magic,) if program.magic else ())
     document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
     files = tuple(replace(file, folder=folder) for file in document.files)

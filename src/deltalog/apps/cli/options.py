@@ -261,10 +261,14 @@ def load_inputs(kb: KnowledgeBase, options: Namespace, missing: str = "error") -
         return False
     folders = [path for path in options.data if path.is_dir()]
     options.data = [path for path in options.data if not path.is_dir()]
-    asks_for_more = any(getattr(options, name, None) for name in ("format", "only", "show", "store"))
-    only_needed = missing == "error" and not asks_for_more
+    only_needed = missing == "error" and asks_for_outputs(options)
     kb.load_inputs(*getattr(options, "facts", []), *folders, missing=missing, only_needed=only_needed)
     return True
+
+
+def asks_for_outputs(options: Namespace) -> bool:
+    """Whether nothing but the outputs of a Soufflé program is asked for."""
+    return not any(getattr(options, name, None) for name in ("format", "only", "show", "store"))
 
 
 def load_data(kb: KnowledgeBase, options: Namespace) -> None:

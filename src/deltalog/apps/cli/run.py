@@ -18,6 +18,7 @@ from deltalog.apps.cli.options import (
     add_limits,
     add_ontology,
     add_verbose,
+    asks_for_outputs,
     command_parser,
     counted,
     is_inside,
@@ -142,7 +143,7 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
 
     kb = _loaded(choice, options, progress)
     metrics = [kb.metrics()]
-    report = kb.materialise(partial=True)
+    report = (kb.materialise_outputs if asks_for_outputs(options) else kb.materialise)(partial=True)
     report.engine_reason = "; ".join(filter(None, [choice.reason, report.engine_reason]))
     _find_inconsistencies(kb, report)
     metrics.append(kb.metrics())

@@ -37,6 +37,8 @@ def as_json(report: Report) -> dict[str, Any]:
         "inconsistencies": report.inconsistencies,
         "inconsistency_examples": report.inconsistency_examples,
         "cyclic_rules": [asdict(rule) for rule in report.cyclic_rules],
+        "magic_sets": None if report.magic_sets is None else asdict(report.magic_sets),
+        "skipped_inputs": report.skipped_inputs,
     }
 
 
@@ -58,6 +60,8 @@ def summary(report: Report, most: int = ROWS_SHOWN) -> str:
     ]
     if report.equality:
         lines.append(f"equality by {report.equality}")
+    if report.magic_sets is not None:
+        lines.append(report.magic_sets.lines[0])
     trees = sum(rule.way == "hypertree" for rule in report.cyclic_rules)
     if trees:
         cyclic = counted(len(report.cyclic_rules), "cyclic rule")

@@ -27,6 +27,9 @@ def details(kb: KnowledgeBase, report: Report) -> Iterator[str]:
     recursive = sum(node.recursive for node in program.hyper_nodes)
     nodes = f"{counted(len(program.hyper_nodes), 'hyper-node')}, {recursive:,} recursive"
     yield f"rules: {counted(len(kb.rules), 'rule')} in {nodes}"
+    yield from () if report.magic_sets is None else report.magic_sets.lines
+    if report.skipped_inputs:
+        yield f"inputs not read, because no output needs them: {', '.join(report.skipped_inputs)}"
     yield from (f"scheme: {shortened(note, kb.prefixes)}" for note in program.recognised)
     for rule in report.cyclic_rules:
         yield f"cyclic rule by {_WAYS[rule.way]} ({rule.why}; width {rule.width}): {shortened(rule.rule, kb.prefixes)}"

@@ -138,9 +138,16 @@ def _decoded(body: bytes) -> str:
         raise wrong(f"the body is not UTF-8 (byte {problem.start})") from None
 
 
+def base_of(asked: Asked) -> str:
+    """What relative IRIs of queries and updates are resolved against: the address of this endpoint."""
+    return f"{asked.origin}/sparql"
+
+
 def query(reading: ReadingHandler, asked: Asked) -> Answered:
     wanted = operation(asked, "POST")
-    return answered(reading.kb.solve(wanted.text, dataset=wanted.dataset), asked, reading.settings.rows)
+    return answered(
+        reading.kb.solve(wanted.text, dataset=wanted.dataset, base=base_of(asked)), asked, reading.settings.rows
+    )
 
 
 def answered(solutions: Solutions, asked: Asked, most: int, formats: Mapping[str, str] | None = None) -> Answered:
@@ -165,7 +172,8 @@ def update(service: Service, asked: Asked) -> JsonDocument:
     """An update is one change, and is answered by what it changed."""
     versions, wanted = service.versions, operation(asked, "POST")
     folders = [] if versions.settings.load_folder is None else [versions.settings.load_folder]
-    made = versions.change(lambda kb: kb.sparql_update(wanted.text, load_from=folders, dataset=wanted.dataset))
+    options: dict[str, Any] = {"load_from": folders, "dataset": wanted.dataset, "base": base_of(asked)}
+    made = versions.change(lambda kb: kb.sparql_update(wanted.text, **options))
     return documents.change(made, versions.present.kb, False, SHOWN_ROWS)
 
 
@@ -173,8 +181,10 @@ def describe(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     """What an update would change."""
     wanted, folder = operation(asked, "POST"), reading.settings.load_folder
     folders = [] if folder is None else [folder]
-    options: dict[str, Any] = {"load_from": folders, "dataset": wanted.dataset, "dry_run": True}
-    made = reading.versions.describe(reading.kb, reading.version, lambda kb: kb.sparql_update(wanted.text, **options))
+    options: dict[str, Any] = {"load_from": folders, "dataset": wanted.dataset, "base": base_of(asked)}
+    made = reading.versions.describe(
+        reading.kb, reading.version, lambda kb: kb.sparql_update(wanted.text, dry_run=True, **options)
+    )
     return documents.change(made, reading.kb, True, SHOWN_ROWS)
 
 

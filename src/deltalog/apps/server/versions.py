@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from secrets import token_hex
@@ -22,6 +22,7 @@ from deltalog.apps.server.errors import Refused
 from deltalog.apps.server.readers import Readers, Version
 from deltalog.apps.server.settings import Settings
 from deltalog.core.rules import Pred, Rule
+from deltalog.core.user_warnings import noted_warnings
 from deltalog.evaluation.facts import Facts, of_predicate
 from deltalog.evaluation.graph_relations import without_graphs
 from deltalog.evaluation.maintenance.update_state import difference
@@ -107,7 +108,7 @@ class Versions:
         self._check_expected(expect)
         started = time.perf_counter()
         with self.kb.limits.running("the change", self.settings.seconds):
-            change = make(self.kb)
+            change = _with_warnings(make, self.kb)
         seconds = time.perf_counter() - started
         added, removed = change.added.by_predicate(), change.removed.by_predicate()
         self._publish(added, removed, change.added_rules, change.removed_rules)
@@ -116,7 +117,7 @@ class Versions:
     def describe(self, kb: KnowledgeBase, number: int, make: Callable[[KnowledgeBase], Change]) -> Made:
         """What a change would do, found out by a reader of a version."""
         started = time.perf_counter()
-        change = make(kb)
+        change = _with_warnings(make, kb)
         return Made(change, number, time.perf_counter() - started, False)
 
     def follow(self) -> None:
@@ -250,3 +251,10 @@ def _dictionary(kb: KnowledgeBase) -> Any:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _with_warnings(make: Callable[[KnowledgeBase], Change], kb: KnowledgeBase) -> Change:
+    """A change whose notes have the warnings of making it."""
+    with noted_warnings() as found:
+        change = make(kb)
+    return replace(change, notes=(*change.notes, *found)) if found else change

@@ -11,6 +11,7 @@ from deltalog.apps.server.documents import JsonDocument
 from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.apps.server.errors import wrong
 from deltalog.apps.server.fields import Field
+from deltalog.apps.server.sparql import base_of
 from deltalog.core.rules import Atom, Constant, Pred, Variable
 from deltalog.core.terms import Value
 from deltalog.evaluation.goals.goal_evaluator import answer
@@ -19,6 +20,7 @@ from deltalog.knowledge_base.facade import KnowledgeBase
 from deltalog.languages.deltalog.parser import parse_goal
 from deltalog.languages.sparql.algebra import Select
 from deltalog.languages.sparql.parse import parse
+from deltalog.languages.sparql.request_base import request_base
 from deltalog.languages.sparql.support import SupportingValues, support_of_answer, support_of_solution
 
 NEIGHBOURS, MOST_NEIGHBOURS, MOST_ROWS = 20, 1_000, 200
@@ -31,7 +33,6 @@ SUPPORT_OF = (
     Field("sparql", "text", "or the query"),
     Field("rows", "bindings", f"answers, each with the values of its variables; at most {MOST_ROWS}", required=True),
 )
-
 
 # Neighbours.
 
@@ -70,7 +71,9 @@ def support(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     if len(asked["rows"]) > MOST_ROWS:
         raise wrong(f"rows: there are {len(asked['rows'])}, and at most {MOST_ROWS} are taken")
     kb = reading.kb
-    of_row = _of_goal(asked["goal"], kb) if asked["goal"] is not None else _of_query(asked["sparql"], kb)
+    of_row = (
+        _of_goal(asked["goal"], kb) if asked["goal"] is not None else _of_query(asked["sparql"], kb, base_of(asked))
+    )
     names = {pred: name for name, pred in kb._names().by_name.items()}
     return {"facts": [[_fact(atom, names) for atom in of_row(row) if _holds(atom, kb)] for row in asked["rows"]]}
 
@@ -81,8 +84,9 @@ def _of_goal(goal: str, kb: KnowledgeBase) -> Any:
     return partial(support_of_answer, literals, facts=kb._completed().facts)
 
 
-def _of_query(text: str, kb: KnowledgeBase) -> Any:
-    return partial(support_of_solution, parse(text, kb.prefixes).select, solve=partial(_solution, kb))
+def _of_query(text: str, kb: KnowledgeBase, base: str) -> Any:
+    parsed = parse(text, kb.prefixes, base=request_base(base, text, lambda: kb._contents().preds))
+    return partial(support_of_solution, parsed.select, solve=partial(_solution, kb))
 
 
 def _solution(kb: KnowledgeBase, select: Select) -> SupportingValues | None:

@@ -46,6 +46,7 @@ class Evaluator(Generic[T]):
     observe: Observer = field(default=lambda _: None)
     trees: Trees = field(default_factory=Trees)
     keep_partial: bool = False  # whether what was derived before a limit is kept
+    counts_hidden: bool = False  # whether facts of hidden relations count towards the limit of facts
 
     @property
     def engine(self) -> str:
@@ -57,7 +58,7 @@ class Evaluator(Generic[T]):
     ) -> float:
         """Takes relations to the fixpoint; returns the seconds of planning. `facts` counts towards the limit of facts;
         for a goal, all derived facts do."""
-        facts = facts or FactCount(self.backend.limits)
+        facts, goal = facts or FactCount(self.backend.limits), goal or self.counts_hidden
         if self.naive:
             self._run_naively(program, relations, goal, facts)
             return 0.0

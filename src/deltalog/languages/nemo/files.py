@@ -29,10 +29,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from deltalog.core.errors import DataError, UsageError, warning
+from deltalog.core.limits import checked
 from deltalog.core.rules import Source, Span
 from deltalog.core.terms import IRI, BlankNode, Literal, Value, lexical
 from deltalog.core.user_warnings import warn
-from deltalog.formats.documents import document_iri
+from deltalog.formats.documents import DEFAULT, document_iri
+from deltalog.formats.entities import expanded
+from deltalog.formats.rdfxml import prepared
 from deltalog.functions.nemo_functions import full_text, literal_value, text_of
 from deltalog.languages.nemo.program import FileUse, NemoProgram
 
@@ -62,7 +65,7 @@ def read_import(use: FileUse, nulls: Iterator[int] | None = None) -> list[Import
     try:
         with _opened(path, use) as stream:
             rows = _rows(use, path, stream, count() if nulls is None else nulls)
-            return [row for row in islice(rows, _limit(use)) if row is not None]
+            return [row for row in checked(islice(rows, _limit(use))) if row is not None]
     except OSError as error:
         raise DataError(f"{use.span}: cannot read {resource}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error, SyntaxError, ValueError) as error:
@@ -238,11 +241,18 @@ def _rdf(use: FileUse, path: Path, stream: IO[bytes], nulls: Iterator[int]) -> I
     has_graphs = RDF_FORMATS[name] in QUADS
     _check_arity(use, 4 if has_graphs else 3)
     labels: defaultdict[str, int] = defaultdict(nulls.__next__)
+    source: Any = stream
+    no_language: str | None = None
+    if RDF_FORMATS[name] == "RDF_XML":
+        source, no_language = prepared(expanded(stream.read(), path), path, DEFAULT.max_depth)
     parsed: Iterable[Any] = pyoxigraph.parse(
-        stream, format=format, base_iri=document_iri(path) if base is None else str(base)
+        source, format=format, base_iri=document_iri(path) if base is None else str(base)
     )
     for quad in _without_errors(parsed, use):
-        row = tuple(_term(term, labels) for term in (quad.subject, quad.predicate, quad.object))
+        object = quad.object
+        if no_language is not None and getattr(object, "language", None) == no_language:
+            object = pyoxigraph.Literal(object.value)
+        row = tuple(_term(term, labels) for term in (quad.subject, quad.predicate, object))
         yield (_graph(quad.graph_name, labels), *row) if has_graphs else row
 
 

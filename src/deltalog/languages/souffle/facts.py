@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalog.core.errors import DataError
+from deltalog.core.limits import checked
 from deltalog.core.terms import Value
 from deltalog.languages.souffle.directives import Directive
 from deltalog.languages.souffle.json_files import json_rows
@@ -155,7 +156,7 @@ def _fields(columns: Sequence[tuple[str, str]]) -> list[Any]:
 def _rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Value, ...]]:
     format = _Format.of(directive)
     readers = [reader(directive.types, type_) for _, type_ in directive.attributes]
-    for number, line in _lines(text, format.quoted):
+    for number, line in checked(_lines(text, format.quoted)):
         if number == 1 and format.header:
             continue
         if not readers:

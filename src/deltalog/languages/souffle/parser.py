@@ -379,10 +379,9 @@ class Parser:
         return tree.Override(name.span, name.text)
 
     def _pragma(self, start: Span) -> tree.Statement:
-        what = self.string()
-        if self.token.kind == "string":
-            what += f" {self.string()}"
-        return tree.Ignored(self.span(start), f".pragma {what}")
+        key = self.string()
+        value = self.string() if self.token.kind == "string" else None
+        return tree.Pragma(self.span(start), key, value)
 
     def _plan(self, start: Span) -> tree.Statement:
         while True:

@@ -15,14 +15,16 @@ from deltalog.languages.souffle.components import flattened
 from deltalog.languages.souffle.directives import Directive
 from deltalog.languages.souffle.inline import inlined
 from deltalog.languages.souffle.lower import Lowering
+from deltalog.languages.souffle.magic_pragmas import PRAGMAS, magic_request, unknown_names
 from deltalog.languages.souffle.normalise import Normaliser
 from deltalog.languages.souffle.parser import parse
 from deltalog.languages.souffle.program_text import ProgramText
 from deltalog.languages.souffle.tokens import Preprocessor
 from deltalog.languages.souffle.types import PRIMITIVE, Types, unknown_type
+from deltalog.program.magic_request import MagicRequest
 from deltalog.program.procedures import Procedures
 
-IGNORED = ("magic", "no_magic", "brie", "btree", "btree_delete", "no_inline")
+IGNORED = ("brie", "btree", "btree_delete", "no_inline")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class SouffleProgram:
     procedures: Procedures
     columns: Mapping[Pred, tuple[str, ...]]  # of all relations
     statements: tuple[tree.Statement, ...] = ()  # as they were written
+    magic: MagicRequest | None = None
 
 
 def read_program(
@@ -70,10 +73,12 @@ def _read(text: str, name: str, folder: Path, preprocessor: Preprocessor, includ
     directives = tuple(_directives(flat, relations, types, folder, lowering.ordinals))
     deltas = {each.delta_of: name for name, each in relations.items() if each.delta_of is not None}
     procedures = Procedures(dict(_choices(relations)), dict(_limits(flat)), tuple(dominance), lowering.asked, deltas)
-    notes = tuple(_together(dict.fromkeys(_notes(flat))))  # each once, whatever the instances of a component
+    said = (*_notes(flat), *unknown_names(flat, relations))
+    notes = tuple(_together(dict.fromkeys(said)))  # each once, whatever the instances of a component
     columns = _columns(relations)
     kept = ProgramText(name, text, tuple(preprocessor.included), tuple(preprocessor.given.macros.items()))
-    return SouffleProgram(kept, tuple(lowering.rules), directives, notes, procedures, columns, tuple(statements))
+    given = kept, tuple(lowering.rules), directives, notes, procedures, columns, tuple(statements)
+    return SouffleProgram(*given, magic_request(flat, relations))
 
 
 def _columns(relations: Mapping[str, tree.RelationDeclaration]) -> dict[Pred, tuple[str, ...]]:
@@ -326,6 +331,9 @@ def _notes(statements: Sequence[tree.Statement]) -> Iterator[Diagnostic]:
     for statement in statements:
         if isinstance(statement, tree.Ignored):
             yield Diagnostic(f"{statement.what} changes nothing here", statement.span, None, "note")
+        elif isinstance(statement, tree.Pragma) and statement.key not in PRAGMAS:
+            what = " ".join(filter(None, (statement.key, statement.value)))
+            yield Diagnostic(f".pragma {what} changes nothing here", statement.span, None, "note")
         elif isinstance(statement, tree.RelationDeclaration):
             words = [word for word in statement.qualifiers if word in IGNORED]
             if words:

@@ -234,13 +234,33 @@ class Init(SouffleNode):
 
 @dataclass(frozen=True, slots=True)
 class Ignored(SouffleNode):
-    """A statement that does not change what follows: .plan, .pragma."""
+    """A statement that does not change what follows: .plan."""
 
     what: str
 
 
+@dataclass(frozen=True, slots=True)
+class Pragma(SouffleNode):
+    key: str
+    value: str | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The value as a list of relations."""
+        return tuple(name.strip() for name in (self.value or "").split(",") if name.strip())
+
+
 Statement = (
-    RelationDeclaration | TypeDeclaration | DirectiveNode | Clause | Subsumption | Component | Override | Init | Ignored
+    RelationDeclaration
+    | TypeDeclaration
+    | DirectiveNode
+    | Clause
+    | Subsumption
+    | Component
+    | Override
+    | Init
+    | Ignored
+    | Pragma
 )
 
 

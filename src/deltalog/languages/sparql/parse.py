@@ -38,6 +38,7 @@ from deltalog.languages.sparql.algebra import (
 from deltalog.languages.sparql.graphs import ALL_GRAPHS, Dataset
 from deltalog.languages.sparql.parse_expressions import FRESH
 from deltalog.languages.sparql.parse_patterns import PatternReader
+from deltalog.languages.sparql.request_base import NO_BASE, RequestBase
 from deltalog.languages.sparql.tokens import Token, tokenize
 
 T = TypeVar("T")
@@ -98,9 +99,11 @@ _DESCRIBED = re.compile(rf"{_BLANK}*(?:[*?$<]|[^\s,()\[\]<>\"']*:)")  # what a D
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
-def parse(text: str, prefixes: Mapping[str, str], execution: Execution = NO_EXECUTION) -> Parsed:
-    """The form and the algebra of a query. Prefixes of the text go before the ones given."""
-    return QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}, execution).query()
+def parse(
+    text: str, prefixes: Mapping[str, str], execution: Execution = NO_EXECUTION, base: RequestBase = NO_BASE
+) -> Parsed:
+    """The form and the algebra of a query. Prefixes and the base of the text go before the ones given."""
+    return QueryReader(tokenize(text), {**WELL_KNOWN, **prefixes}, execution, request=base).query()
 
 
 def is_fresh(text: str) -> bool:

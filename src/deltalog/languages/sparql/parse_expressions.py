@@ -138,8 +138,9 @@ class ExpressionReader(Reader, ABC):
             self.expected("an expression")
         self.take()
         arguments = self._counted(token, ARGUMENTS[name])
-        if name in ("IRI", "URI") and self.base:
-            arguments = (*arguments, Constant(self.base))
+        base = self.base or self.request.iri
+        if name in ("IRI", "URI") and base:
+            arguments = (*arguments, Constant(base))
         return Operation(name.lower(), arguments)
 
     def _fresh(self, token: Token) -> Expr:

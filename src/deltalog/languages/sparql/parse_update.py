@@ -15,6 +15,7 @@ from deltalog.core.terms import IRI
 from deltalog.functions.fresh_values import Execution
 from deltalog.languages.sparql.algebra import hidden
 from deltalog.languages.sparql.parse import WELL_KNOWN, QueryReader
+from deltalog.languages.sparql.request_base import NO_BASE, RequestBase
 from deltalog.languages.sparql.tokens import Token, tokenize
 from deltalog.languages.sparql.update_operations import (
     ChangeData,
@@ -32,10 +33,10 @@ from deltalog.languages.sparql.update_operations import (
 STARTS = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY")
 
 
-def parse_update(text: str, prefixes: Mapping[str, str]) -> tuple[UpdateOperation, ...]:
-    """The operations of a request. Prefixes of the text go before the ones given."""
+def parse_update(text: str, prefixes: Mapping[str, str], base: RequestBase = NO_BASE) -> tuple[UpdateOperation, ...]:
+    """The operations of a request. Prefixes and the base of the text go before the ones given."""
     try:
-        return _UpdateReader(tokenize(text), {**WELL_KNOWN, **prefixes}, Execution()).request()
+        return _UpdateReader(tokenize(text), {**WELL_KNOWN, **prefixes}, Execution(), request=base).operations()
     except RecursionError:
         raise UsageError("the update is nested too deeply") from None
 
@@ -43,7 +44,7 @@ def parse_update(text: str, prefixes: Mapping[str, str]) -> tuple[UpdateOperatio
 class _UpdateReader(QueryReader):
     operation = 0  # its number in the request
 
-    def request(self) -> tuple[UpdateOperation, ...]:
+    def operations(self) -> tuple[UpdateOperation, ...]:
         """Operations separated by `;`, each of which may begin with prefixes. There may be none."""
         self.data_labels: dict[str, int] = {}  # of blank nodes, and the operation that has them
         found: list[UpdateOperation] = []
@@ -148,11 +149,17 @@ class _UpdateReader(QueryReader):
 
     def _load(self) -> Load:
         self.expect("LOAD")
-        silent, source = self._silent(), self.iri()
+        silent, source = self._silent(), self._source()
         if not self.accept("INTO"):
             return Load(source, None, silent)
         self.expect("GRAPH")
         return Load(source, self.iri(), silent)
+
+    def _source(self) -> IRI:
+        """A relative IRI is a path in a folder that may be loaded from, unless there is a BASE."""
+        request, self.request = self.request, NO_BASE
+        source, self.request = self.iri(), request
+        return source
 
     def _clear(self) -> Clear:
         self.take()

@@ -40,6 +40,7 @@ from deltalog.languages.sparql.expressions import NOTHING, is_resource, or_unbou
 from deltalog.languages.sparql.graphs import ALL_GRAPHS, MERGED, ActiveGraph, Dataset
 from deltalog.languages.sparql.parse import NO_EXECUTION, Form, Parsed, is_fresh, parse
 from deltalog.languages.sparql.patterns import GeneratedRules, PatternTranslator, TranslatedPattern, ValueRow
+from deltalog.languages.sparql.request_base import NO_BASE, RequestBase
 from deltalog.languages.sparql.token_reader import refuse
 
 SOLUTION, DESCRIBED = HiddenName("#solution"), HiddenName("#described")
@@ -91,22 +92,26 @@ def _reads_triples(rule: Rule) -> bool:
     return any(isinstance(literal, Atom) and literal.pred in _OF_ALL for literal in rule.body)
 
 
-def translate(text: str, prefixes: Mapping[str, str], dataset: Dataset | None = None) -> Query:
+def translate(
+    text: str, prefixes: Mapping[str, str], dataset: Dataset | None = None, base: RequestBase = NO_BASE
+) -> Query:
     """The rules and the goal of a query; recent queries are cached, unless each execution is different. `dataset`: the
     graphs to ask, whatever the query says."""
     if is_fresh(text):
-        return _translated(text, prefixes, dataset, Execution())
-    return _remembered(text, tuple(sorted(prefixes.items())), dataset)
+        return _translated(text, prefixes, dataset, base, Execution())
+    return _remembered(text, tuple(sorted(prefixes.items())), dataset, base)
 
 
 @lru_cache(maxsize=128)
-def _remembered(text: str, prefixes: tuple[tuple[str, str], ...], dataset: Dataset | None) -> Query:
-    return _translated(text, dict(prefixes), dataset, NO_EXECUTION)
+def _remembered(text: str, prefixes: tuple[tuple[str, str], ...], dataset: Dataset | None, base: RequestBase) -> Query:
+    return _translated(text, dict(prefixes), dataset, base, NO_EXECUTION)
 
 
-def _translated(text: str, prefixes: Mapping[str, str], dataset: Dataset | None, execution: Execution) -> Query:
+def _translated(
+    text: str, prefixes: Mapping[str, str], dataset: Dataset | None, base: RequestBase, execution: Execution
+) -> Query:
     try:
-        parsed = parse(text, prefixes, execution)
+        parsed = parse(text, prefixes, execution, base)
         return _query(parsed if dataset is None else replace(parsed, dataset=dataset), text)
     except RecursionError:
         raise UsageError("the query is nested too deeply") from None

@@ -10,6 +10,7 @@ from deltalog.core.iri_references import resolved
 from deltalog.core.rules import Constant, Variable
 from deltalog.core.terms import IRI, RDF, RDF_TYPE, XSD, Value, literal
 from deltalog.functions.fresh_values import Execution
+from deltalog.languages.sparql.request_base import NO_BASE, RequestBase
 from deltalog.languages.sparql.tokens import Token, Tokens, local_name, text_of
 
 NIL = IRI(RDF + "nil")
@@ -27,7 +28,8 @@ class Reader:
     tokens: Tokens
     prefixes: dict[str, str]
     execution: Execution
-    base: str = ""
+    base: str = ""  # of BASE
+    request: RequestBase = NO_BASE
     at: int = 0
     forbidden: str = ""
     blank_nodes: int = 0
@@ -85,7 +87,8 @@ class Reader:
             self.expected("an IRI")
         token = self.take()
         if token.kind == "iri":
-            return IRI(resolved(self.base, token.text[1:-1]) if self.base else token.text[1:-1])
+            reference = token.text[1:-1]
+            return IRI(resolved(self.base, reference) if self.base else self.request.absolute(reference))
         prefix, _, local = token.text.partition(":")
         if prefix not in self.prefixes:
             self.fail(f"the prefix `{prefix}:` is not declared", token)
