@@ -30,13 +30,6 @@ LAYERS = (
     "spark",  # the public names of `apps.pipelines`
     "__main__",
 )
-# Types of what is above: what is left of extensions that are methods of a knowledge base.
-KNOWN_EXCEPTIONS = {
-    ("extensions.graphs.draft", "knowledge_base.facade"),
-    ("extensions.ontology.inconsistencies", "knowledge_base.facade"),
-    ("extensions.store.export", "knowledge_base.facade"),
-    ("extensions.store.restore", "knowledge_base.facade"),
-}
 HEAVY = ("numba", "pyspark", "pyarrow", "pandas", "polars", "lark", "numpy", "pyoxigraph", "rich", "typer", "sklearn")
 
 
@@ -81,12 +74,7 @@ def _imported_from(module: str, node: ast.ImportFrom) -> Iterator[str]:
 @pytest.mark.parametrize("module", modules())
 def test_imports_point_one_way(module: str) -> None:
     height = layer(module)
-    wrong = {imported for imported in imports(module) if layer(imported) > height}
-    assert {(module, imported) for imported in wrong} <= KNOWN_EXCEPTIONS
-
-
-def test_exceptions_are_needed() -> None:
-    assert all(above in set(imports(module)) for module, above in KNOWN_EXCEPTIONS)
+    assert not {imported for imported in imports(module) if layer(imported) > height}
 
 
 def test_kernels_know_nothing_of_datalog() -> None:

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from deltalog.core.errors import ProgramError
+from deltalog.core.operators import COMPARISONS
 from deltalog.core.rule_text import print_body, print_rule
 from deltalog.core.rules import (
     Aggregate,
@@ -26,7 +27,6 @@ from deltalog.core.rules import (
     triple,
 )
 from deltalog.core.terms import IRI, RDF_TYPE, XSD, BlankNode, literal
-from deltalog.core.operators import COMPARISONS
 from deltalog.functions.signatures import AGGREGATES, ALIASES, ANY_NUMBER, FUNCTIONS
 from deltalog.languages.deltalog.parser import parse, parse_goal
 from deltalog.program import analyse

@@ -107,8 +107,8 @@ class GraphMethods:
     ) -> Change:
         """Carries out operations as one change; `reading` is how LOAD reads files."""
         from deltalog.extensions.graphs.allowed_files import AllowedFiles
-        from deltalog.extensions.graphs.draft import Draft
-        from deltalog.extensions.graphs.requests import UpdateRequest
+        from deltalog.knowledge_base.update_draft import Draft
+        from deltalog.knowledge_base.update_requests import UpdateRequest
 
         kb = self._base
         if not dry_run:

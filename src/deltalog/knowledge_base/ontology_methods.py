@@ -313,4 +313,13 @@ class OntologyMethods:
         not make everything follow: the materialisation stays usable."""
         from deltalog.extensions.ontology.inconsistencies import inconsistencies
 
-        return inconsistencies(self._kb)
+        kb = self._kb
+        contents = kb._contents().materialised()
+        return inconsistencies(contents, kb.rules, lambda goal: kb.query(goal, "materialised"))
+
+    @exclusive
+    def count_inconsistencies(self) -> int:
+        """How many `inconsistencies` there are, without finding the facts of each."""
+        from deltalog.extensions.ontology.inconsistencies import count_inconsistencies
+
+        return count_inconsistencies(self._kb._contents().materialised())

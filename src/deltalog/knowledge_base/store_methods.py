@@ -99,8 +99,8 @@ class StoreMethods:
         version: a version before the newest one; it is open for reading.
         """
         from deltalog.core.tuning import Tuning
-        from deltalog.extensions.store.restore import restore
         from deltalog.extensions.store.store import Store
+        from deltalog.knowledge_base.restore import restore
 
         if given := settings.keys() & {"program", "ontology", "profile"}:
             raise UsageError(f"a store has its own rules: open it without {min(given)}, and use kb.add_rules")
@@ -231,7 +231,7 @@ class StoreMethods:
 
     def _follow(self, store: Store) -> None:
         """Becomes the newest version of the store."""
-        from deltalog.extensions.store.restore import applied, restore
+        from deltalog.knowledge_base.restore import applied, restore
 
         changes = store.changes_since(self._version or 0)
         if changes is None:
@@ -284,7 +284,7 @@ class StoreMethods:
 
     def _image(self) -> Image:
         """The knowledge base as a snapshot has it."""
-        from deltalog.extensions.store.restore import image
+        from deltalog.knowledge_base.restore import image
 
         return image(self._whole)
 

@@ -202,9 +202,7 @@ def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) ->
 
 
 def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
-    from deltalog.extensions.ontology.inconsistencies import count_inconsistencies
-
-    report.inconsistencies = count_inconsistencies(kb)
+    report.inconsistencies = kb.count_inconsistencies()
     if report.inconsistencies and report.complete:
         report.inconsistency_examples = [str(each) for each in kb.inconsistencies[:INCONSISTENCIES_SHOWN]]
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from deltalog.core.rule_text import print_atom, print_body, print_value
 from deltalog.core.rules import Aggregate, Atom, Constant, Pred, Rule, Term, Variable
 from deltalog.core.terms import Value
+from deltalog.evaluation.goals.contents import Contents
+from deltalog.evaluation.goals.goal_evaluator import Answers
 from deltalog.extensions.ontology.vocabulary import INCONSISTENT
 from deltalog.program.core_rules import core_rules
 
-if TYPE_CHECKING:
-    from deltalog.knowledge_base.facade import KnowledgeBase
-
 PREDICATE = Pred(INCONSISTENT, 2)
+Ask = Callable[[str], Answers[Any]]  # a goal, of the materialisation
 PlainFact = tuple[str, tuple[Value, ...]]  # the predicate, and values
 
 
@@ -39,47 +39,47 @@ class Inconsistency:
         return f"{print_value(self.individual)} contradicts {self.axiom}: {facts}"
 
 
-def count_inconsistencies(kb: KnowledgeBase) -> int:
-    """How many there are, without finding the facts of each."""
-    contents = kb._contents().materialised()
+def count_inconsistencies(contents: Contents[Any]) -> int:
+    """How many there are in a materialisation, without finding the facts of each."""
     return contents.backend.size(contents.table(PREDICATE)) if PREDICATE in contents.preds else 0
 
 
-def inconsistencies(kb: KnowledgeBase) -> list[Inconsistency]:
+def inconsistencies(contents: Contents[Any], rules: Iterable[Rule], ask: Ask) -> list[Inconsistency]:
     """All contradictions in a materialisation, each once, in the order of the rules."""
-    if not count_inconsistencies(kb):
+    if not count_inconsistencies(contents):
         return []
     found: dict[PlainFact, Inconsistency] = {}
-    for rule in kb.rules:
+    for rule in rules:
         for head in rule.heads:
             if head.pred == PREDICATE:
-                for each in _of_rule(rule, head, kb):
+                for each in _of_rule(rule, head, contents, ask):
                     found.setdefault(each.fact, each)
-    for individual, axiom in kb.facts(str(PREDICATE)):
+    for individual, axiom in contents.facts(str(PREDICATE)):
         given = Inconsistency(individual, str(axiom), None, ())
         found.setdefault(given.fact, given)
     return list(found.values())
 
 
-def _of_rule(rule: Rule, head: Atom, kb: KnowledgeBase) -> Iterator[Inconsistency]:
+def _of_rule(rule: Rule, head: Atom, contents: Contents[Any], ask: Ask) -> Iterator[Inconsistency]:
     """The contradictions that a rule derives: the answers of its body."""
     body = tuple(_named(literal, n) if isinstance(literal, Atom) else literal for n, literal in enumerate(rule.body))
-    for values in _solutions(Rule((head,), body), kb):
+    for values in _solutions(Rule((head,), body), contents, ask):
         individual, axiom = (_value(term, values) for term in head.terms)
         atoms = [literal for literal in body if isinstance(literal, Atom)]
         facts = tuple((atom.name, tuple(_value(term, values) for term in atom.terms)) for atom in atoms)
         yield Inconsistency(individual, str(axiom), rule, facts)
 
 
-def _solutions(rule: Rule, kb: KnowledgeBase) -> Iterator[dict[str, Value]]:
+def _solutions(rule: Rule, contents: Contents[Any], ask: Ask) -> Iterator[dict[str, Value]]:
     """The values of the variables of a rule; where individuals have representatives, not with all names of each."""
     from deltalog.evaluation.equality.materialise import EqualMaterialisation
     from deltalog.evaluation.equality.witnesses import witnesses
 
-    if isinstance(kb._state, EqualMaterialisation) and tuple(core_rules(rule)) == (rule,) and not _aggregates(rule):
-        yield from witnesses(kb._state, rule, kb._evaluator())
+    state, is_core = contents.state, tuple(core_rules(rule)) == (rule,) and not _aggregates(rule)
+    if isinstance(state, EqualMaterialisation) and is_core:
+        yield from witnesses(state, rule, contents.evaluator())
         return
-    answers = kb.query(print_body(rule.body), "materialised")
+    answers = ask(print_body(rule.body))
     for row in answers:
         yield dict(zip(answers.columns, row, strict=True))
 

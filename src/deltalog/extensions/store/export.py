@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from deltalog.core.errors import DataError
 from deltalog.formats.files import local_path
@@ -21,14 +21,19 @@ from deltalog.formats.formats import TRIPLE_FORMATS
 from deltalog.formats.table_files import NAMES
 from deltalog.formats.write import whole
 
-if TYPE_CHECKING:
-    from deltalog.knowledge_base.facade import KnowledgeBase
-
 TABLES = "tables"
 
 
+class Writes(Protocol):
+    """A knowledge base, as far as it writes its facts to a folder."""
+
+    def write(
+        self, folder: str | PathLike[str], format: str = ..., *, only: Iterable[str] = ..., derived: bool = ...
+    ) -> Any: ...
+
+
 def export(
-    kb: KnowledgeBase,
+    kb: Writes,
     folder: str | PathLike[str],
     format: str = "parquet",
     *,
@@ -51,7 +56,7 @@ def export(
 
 
 def export_inside(
-    kb: KnowledgeBase, store: Path, format: str = "parquet", *, only: Iterable[str] = (), derived: bool = False
+    kb: Writes, store: Path, format: str = "parquet", *, only: Iterable[str] = (), derived: bool = False
 ) -> Path:
     """Writes facts to the folder `tables` of a store, in place of what was there; the folder."""
     tables = store / TABLES

@@ -16,9 +16,9 @@ from deltalog.core.terms import IRI, Value
 from deltalog.evaluation.backend import united
 from deltalog.evaluation.graph_relations import without_graphs
 from deltalog.extensions.graphs.allowed_files import AllowedFiles
-from deltalog.extensions.graphs.draft import Draft
 from deltalog.extensions.graphs.templates import TemplateNodes, encoded, filled
 from deltalog.formats.documents import Reading
+from deltalog.knowledge_base.update_draft import Draft
 from deltalog.languages.sparql.algebra import Select, hidden
 from deltalog.languages.sparql.query import translate_select
 from deltalog.languages.sparql.update_operations import (
