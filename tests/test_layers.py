@@ -30,6 +30,7 @@ LAYERS = (
     "spark",  # the public names of `apps.pipelines`
     "__main__",
 )
+NAMES_OF_LANGUAGES = re.compile(r"souffl|nemo|\brif\b|sparql|rdfox", re.IGNORECASE)
 HEAVY = ("numba", "pyspark", "pyarrow", "pandas", "polars", "lark", "numpy", "pyoxigraph", "rich", "typer", "sklearn")
 
 
@@ -75,6 +76,12 @@ def _imported_from(module: str, node: ast.ImportFrom) -> Iterator[str]:
 def test_imports_point_one_way(module: str) -> None:
     height = layer(module)
     assert not {imported for imported in imports(module) if layer(imported) > height}
+
+
+@pytest.mark.parametrize("module", modules())
+def test_what_is_below_languages_names_none(module: str) -> None:
+    if module.split(".")[0] in ("core", "program", "evaluation"):
+        assert not NAMES_OF_LANGUAGES.findall(path_of(module).read_text())
 
 
 def test_kernels_know_nothing_of_datalog() -> None:

@@ -30,7 +30,7 @@ class Source:
     name: str
     text: str
     ready_made: bool = False  # it came with deltalog
-    souffle: bool = False  # it is in Soufflé's language, so its rules are not as they were written
+    rewritten: bool = False  # its rules are not as they were written, but made of other statements
 
     @cached_property
     def line_starts(self) -> list[int]:

@@ -177,7 +177,7 @@ class Tuning:
     qsqr_first_batch_rows: int = 64  # of a step of QSQ-R whose fan-out is not known yet
     qsqr_batch_growth_factor: int = 16  # from one batch to the next, at most
     qsqr_rule_cost_rows: int = 100  # rows that take as long as preparing a rule, 0.2 ms
-    sparql_cache_queries: int = 128  # SPARQL queries whose preparation is kept
+    prepared_queries_kept: int = 128  # queries whose preparation is kept
 
     # Explanations (`python -m benchmarks.explain`).
     explain_max_instances: int = 1 << 18  # rule instances that the search for a proof looks at

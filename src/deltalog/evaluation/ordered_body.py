@@ -1,4 +1,4 @@
-"""The body of a rule as nested loops, in the order in which Soufflé evaluates it.
+"""The body of a rule as nested loops, in the order in which it is written.
 
 Atoms are loops in the order of writing, conditions are checked as soon as their variables have values. Variables and
 constants have places in one list of values, which the loops fill in; so a step only overwrites the values that are new
@@ -28,8 +28,8 @@ from deltalog.core.rules import (
 )
 from deltalog.core.terms import Value
 from deltalog.evaluation.ordered_rows import OrderedRows, StageRow, ValueOrder
+from deltalog.functions.ordered import COUNTER
 from deltalog.functions.scalar import ExpressionFails, aggregate, compiled, truth
-from deltalog.program.procedures import COUNTER
 
 _LOOPS = Atom | Aggregate
 BodyStep = Callable[[], None]

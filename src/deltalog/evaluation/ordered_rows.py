@@ -1,4 +1,4 @@
-"""Facts in the order of Soufflé: numbers by value, everything else by when it was first seen.
+"""Facts in an order that programs can rely on: numbers by value, everything else by when it was first seen.
 
 A fact is seen when its relation is read for the first time after it was added, the facts of a relation in the order in
 which they were added. Indexes are made when they are first asked for, and kept: facts that are added later go to the

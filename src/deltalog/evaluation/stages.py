@@ -1,4 +1,4 @@
-"""The evaluation of a stage (`deltalog.program.stages`): tuple by tuple, in the order that Soufflé documents.
+"""The evaluation of a stage (`deltalog.program.stages`): tuple by tuple, in the order of the statements.
 
 Rules are taken in the order of the text, atoms of a body as nested loops in the order of writing
 (`deltalog.evaluation.ordered_body`), and the facts of a relation in their order (`deltalog.evaluation.ordered_rows`):
@@ -34,8 +34,8 @@ from deltalog.core.rules import (
 from deltalog.core.terms import Value
 from deltalog.evaluation.ordered_body import Ask, OrderedBody, aggregated_variables
 from deltalog.evaluation.ordered_rows import OrderedRows, StageRow, ValueOrder
+from deltalog.functions.ordered import COUNTER, ITERATION
 from deltalog.functions.scalar import aggregate, compiled
-from deltalog.program.procedures import COUNTER, ITERATION
 from deltalog.program.stages import OrderedStage
 
 

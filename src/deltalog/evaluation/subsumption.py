@@ -5,7 +5,7 @@
     delta = new - {facts of new that another fact of new, or a known one, dominates}
     all   = all - {facts of all that a fact of delta dominates} + delta
 
-and before the first one, all facts of rules that are not recursive are compared at once, as in Soufflé: two facts that
+and before the first one, all facts of rules that are not recursive are compared at once: two facts that
 dominate each other both go. The rules say which facts are dominated over two relations of the round, #less and
 #greater, so the joins are those of the backend. (`deltalog.evaluation.stages` does the same tuple by tuple; it has what
 depends on an order, and is what the naive engine runs.)

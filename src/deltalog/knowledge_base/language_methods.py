@@ -138,7 +138,7 @@ class OtherLanguageMethods:
 
     def _is_needed(self, directive: Directive) -> bool:
         """Whether an output needs a relation; rules of other programs may, whatever its own says."""
-        others = (rule for rule in self._own.rules if rule.span is not None and not rule.span.source.souffle)
+        others = (rule for rule in self._own.rules if rule.span is not None and not rule.span.source.rewritten)
         return directive.needed or len(self._programs) > 1 or next(others, None) is not None
 
     def _number_symbols(self, directive: Directive, facts: Any) -> None:

@@ -1,6 +1,6 @@
 """Names of the columns of predicates.
 
-1. A declaration in a program: `@columns`, `columns` of `@input`, the attributes of Soufflé's `.decl`.
+1. A declaration in a program: `@columns`, `columns` of `@input`, the attributes of declarations in other languages.
 2. The data: the header of a file, the columns of a Parquet file or of a data frame. The first source that has names
    gives them.
 3. The variables of the head of the first rule that derives the predicate, if they are distinct variables.

@@ -2,8 +2,8 @@
 
 Each check is a function from rules to diagnostics, in a module by what it looks at; `CHECKS` has them all. Rules that
 the user did not write (ready-made ones, those of ontologies and of stores) are not looked at: they have no place, or
-their place is in a ready-made file. Nor are those of Soufflé programs, which are not as they were written:
-`deltalog.languages.souffle.lint` looks at their text. `deltalog.program.lint_data` has the checks that need to know the
+their place is in a ready-made file. Nor are rules that are not as they were written: the language of such a program
+looks at its text. `deltalog.program.lint_data` has the checks that need to know the
 data.
 """
 
@@ -50,8 +50,8 @@ def lint(rules: Iterable[Rule], checks: tuple[LintCheck, ...] = WITHOUT_DATA) ->
 
 
 def is_lowered(rule: Rule) -> bool:
-    """Whether a rule comes from a Soufflé program."""
-    return rule.span is not None and rule.span.source.souffle
+    """Whether a rule was made of statements in another language, and is not as it was written."""
+    return rule.span is not None and rule.span.source.rewritten
 
 
 def is_written(rule: Rule) -> bool:

@@ -90,7 +90,7 @@ def _of_others(missing: list[Atom], rules: Sequence[Rule], data: Collection[Pred
 
 def _how_to_give(atom: Atom) -> str:
     """What to do about a predicate without facts."""
-    if atom.span is not None and atom.span.source.souffle:
+    if atom.span is not None and atom.span.source.rewritten:
         return f"Rules that need it derive nothing. If a file has its facts, write .input {atom.name}"
     return function_hint(atom.name) if is_function_name(atom.name) else _EMPTY
 

@@ -73,7 +73,7 @@ def nothing_new(span: Span | None) -> Diagnostic:
 
 
 def skolem_as_predicate(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """SKOLEM("a", ?x, ?e) in a rule is RDFox's way to write BIND(SKOLEM("a", ?x) AS ?e)."""
+    """SKOLEM("a", ?x, ?e) in a rule is how others write BIND(SKOLEM("a", ?x) AS ?e)."""
     for atom in _atoms([rule for rule in rules if rule.body]):
         if len(atom.name) == len("skolem") and atom.name.lower() == "skolem":
             yield warning(f"`{atom.name}` is a predicate here, not the function", atom.span, function_hint(atom.name))

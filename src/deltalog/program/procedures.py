@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 
 from deltalog.core.rules import Pred, Rule
 
-COUNTER = "souffle:counter"
-ITERATION = "souffle:iteration"
-
 
 @dataclass(frozen=True)
 class AskedAggregate:

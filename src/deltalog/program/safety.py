@@ -123,7 +123,7 @@ _RENAME = "Choose another name for the result."
 
 
 def written(variable: Variable) -> str:
-    """A variable as the user wrote it; `?x` for the `<Var>x</Var>` of RIF."""
+    """A variable as the user wrote it; `?x` where the language writes variables as XML."""
     text = variable.span.source.text[variable.span.start : variable.span.end] if variable.span else ""
     if text and not text.startswith("<"):
         return text

@@ -18,9 +18,10 @@ from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.errors import Diagnostic, ProgramError
 from deltalog.core.existential import existential_rules
 from deltalog.core.rules import Atom, Bind, Call, Constant, Expression, Pred, Rule, Variable
+from deltalog.functions.ordered import COUNTER, ITERATION
 from deltalog.program.aggregates import separate
 from deltalog.program.dependency import DependencyGraph
-from deltalog.program.procedures import COUNTER, ITERATION, Procedures
+from deltalog.program.procedures import Procedures
 from deltalog.program.strata import single_heads
 
 
@@ -96,7 +97,7 @@ def check_stages(rules: Sequence[Rule], stages: Sequence[OrderedStage]) -> None:
     StagedRules.of(rules, stages)
     if stages and (new := next(existential_rules(rules), None)):
         message = (
-            "existential rules cannot be evaluated together with a Soufflé program that has choice-domain, "
+            "existential rules cannot be evaluated together with a program that has choice-domain, "
             "subsumption, .limitsize, autoinc() or the like"
         )
         hint = "Run one of the programs first, and give its facts to the other, as with --data."

@@ -1,4 +1,4 @@
-"""The rules that derive the outputs of a Soufflé program by magic sets, and why some relations keep all their facts.
+"""The rules that derive the outputs of a program by magic sets, and why some relations keep all their facts.
 
     restricted  derived for the questions of rules alone, in adorned copies
     kept        derived in full by rewritten rules: outputs, what rules read without a bound argument, and what the

@@ -42,12 +42,13 @@ from deltalog.core.rules import (
     Span,
 )
 from deltalog.core.terms import Value
+from deltalog.functions.ordered import COUNTER, ITERATION
 from deltalog.functions.scalar import ExpressionFails, evaluate
 from deltalog.functions.souffle_functors import NIL, PREFIX, signed, single, unsigned
 from deltalog.languages.souffle import tree
 from deltalog.languages.souffle.normalise import Normaliser, grounded, replaced
 from deltalog.languages.souffle.types import CONVERSIONS, LETTER, NUMERIC, Inference, Types, integer
-from deltalog.program.procedures import COUNTER, ITERATION, AskedAggregate
+from deltalog.program.procedures import AskedAggregate
 
 _WRAPPED = ("sum", "mean")  # whose results may need more bits
 AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "mean": "avg"}

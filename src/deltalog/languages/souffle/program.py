@@ -54,7 +54,7 @@ def read_again(kept: ProgramText) -> SouffleProgram:
 
 
 def _read(text: str, name: str, folder: Path, preprocessor: Preprocessor, includes: bool = True) -> SouffleProgram:
-    source = Source(name, text, souffle=True)
+    source = Source(name, text, rewritten=True)
     statements, diagnostics = parse(preprocessor, source, folder if includes else None)
     flat = flattened(statements, diagnostics)
     relations = _declared(flat, diagnostics)

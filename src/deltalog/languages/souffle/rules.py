@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltalog.core.rules import Rule
-from deltalog.program.record_joins import joined_by_fields
+from deltalog.languages.souffle.record_joins import joined_by_fields
 from deltalog.program.stages import OrderedStage, in_stages
 
 if TYPE_CHECKING:

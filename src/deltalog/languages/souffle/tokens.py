@@ -181,7 +181,7 @@ class Preprocessor:
             return
         self.included.append(found)
         self._by_name[found.name] = found.file
-        yield from self.tokens(Source(found.name, found.text, souffle=True), Path(found.name).parent, depth + 1)
+        yield from self.tokens(Source(found.name, found.text, rewritten=True), Path(found.name).parent, depth + 1)
 
     def _read(self, path: Path) -> IncludedText:
         return IncludedText(str(path), self._number(path), path.read_text("utf-8-sig"))

@@ -78,7 +78,7 @@ class SparqlEvaluator(Generic[T]):
         kept = self.kept.get(id(query))
         if kept is not None:
             return kept[1]
-        if len(self.kept) >= self.evaluator.backend.tuning.sparql_cache_queries:
+        if len(self.kept) >= self.evaluator.backend.tuning.prepared_queries_kept:
             self.kept.clear()
         made = GoalEvaluator(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
         self.kept[id(query)] = query, made
