@@ -11,10 +11,10 @@ import signal
 import sys
 from typing import Any
 
+from deltalog.apps.pipelines import run as run_module
 from deltalog.apps.pipelines.hadoop import Hadoop
 from deltalog.apps.pipelines.run import PipelineRun
 from deltalog.spark import Pipeline
-from deltalog.spark import run as run_module
 
 MOMENTS = (
     (Hadoop, "write_text"),

@@ -98,7 +98,7 @@ def test_other_columns_are_an_error(tmp_path: Path, spark: Any) -> None:
 
 
 def test_a_schema_is_inferred_once(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltalog.spark import check, run, sources
+    from deltalog.apps.pipelines import check, run, sources
 
     inferred = list[str]()
 
