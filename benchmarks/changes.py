@@ -49,6 +49,7 @@ from deltalog.evaluation.capabilities.tuple_maintenance import SmallResult
 from deltalog.evaluation.facts import of_predicate
 from deltalog.evaluation.maintenance.derivation_counts import Counts
 from deltalog.evaluation.maintenance.dred import DRed
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -186,25 +187,31 @@ def typical(times: list[float]) -> list[float]:
 def alike(kb: KnowledgeBase) -> KnowledgeBase:
     """A knowledge base with the same rules and explicit facts, without derived facts and indexes."""
     other = KnowledgeBase("\n".join(map(str, kb.rules)))
-    other._backend = kb._backend
-    other._explicit = {p: kb._backend.load(kb._backend.rows(t), p.arity) for p, t in kb._explicit.items()}
+    session_of(other).backend = session_of(kb).backend
+    session_of(other).state.explicit = {
+        p: session_of(kb).backend.load(session_of(kb).backend.rows(t), p.arity)
+        for p, t in session_of(kb).state.explicit.items()
+    }
     return other
 
 
 def drawn(kb: KnowledgeBase, count: int, random: Random) -> dict[Pred, Any]:
     """A random sample of the explicit facts, as tables."""
-    tables = {pred: kb._backend.rows(table) for pred, table in kb._explicit.items()}
+    tables = {pred: session_of(kb).backend.rows(table) for pred, table in session_of(kb).state.explicit.items()}
     ends = np.cumsum([len(columns[0]) for columns in tables.values()])
     chosen = np.sort(np.array(random.sample(range(int(ends[-1])), count), np.int64))
     parts = np.split(chosen, np.searchsorted(chosen, ends)[:-1])
     places = zip(tables.items(), parts, [0, *ends], strict=False)
     found = {pred: [column[part - start] for column in columns] for (pred, columns), part, start in places if len(part)}
-    return {pred: kb._backend.load(columns, pred.arity) for pred, columns in found.items()}
+    return {pred: session_of(kb).backend.load(columns, pred.arity) for pred, columns in found.items()}
 
 
 def drawn_rows(kb: KnowledgeBase, count: int, random: Random) -> Rows:
     """The same, as rows."""
-    return {str(pred): list(of_predicate(pred, table, kb._backend)) for pred, table in drawn(kb, count, random).items()}
+    return {
+        str(pred): list(of_predicate(pred, table, session_of(kb).backend))
+        for pred, table in drawn(kb, count, random).items()
+    }
 
 
 def tables_out(what: str, kb: KnowledgeBase, gone: dict[Pred, Any], times: int) -> dict[str, Any]:
@@ -252,8 +259,14 @@ def stream(universities: int = 5, updates: int = 1_000, few: int = 10) -> Iterat
 
 def table_bytes(kb: KnowledgeBase) -> int:
     """The memory of all relations of a materialisation, indexes included; shared runs are counted once."""
-    assert kb._state is not None
-    tables = [table.stored() for table in (*kb._state.relations.parts.values(), *kb._explicit.values())]
+    assert session_of(kb).state.materialised is not None
+    tables = [
+        table.stored()
+        for table in (
+            *session_of(kb).state.materialised.relations.parts.values(),
+            *session_of(kb).state.explicit.values(),
+        )
+    ]
     runs = {
         id(run): run for table in tables for run in (*table.runs, *(table.tombstones.runs if table.tombstones else ()))
     }

@@ -26,6 +26,7 @@ from benchmarks import datasets
 from benchmarks.registry import BENCHMARKS, PROGRAMS, Benchmark, NoData, Size
 from deltalog import KnowledgeBase
 from deltalog.core.terms import Value
+from deltalog.knowledge_base.calls import session_of
 
 DEFAULT = ("lubm_l:20", "dag_r:full", "pointers:full", "categories:full")
 MEDIAN_MS, WORST_MS, MEMORY = 20.0, 200.0, 1.2
@@ -99,15 +100,15 @@ def summary(times: list[float]) -> str:
 
 def drawn(kb: KnowledgeBase, facts: int, random: Random) -> Iterator[tuple[str, tuple[Value, ...]]]:
     """Random derived facts, evenly from all of them."""
-    explicit = kb._contents().explicit
+    explicit = session_of(kb).contents().explicit
     counts = {name: kb.count(name) for name in kb.predicates}
     for pred, table in explicit.items():
-        counts[str(pred) if str(pred) in counts else pred.name] -= kb._backend.size(table)
+        counts[str(pred) if str(pred) in counts else pred.name] -= session_of(kb).backend.size(table)
     for name in random.choices(list(counts), list(counts.values()), k=facts):
-        table = explicit.get(kb.predicate(name))
+        table = explicit.get(session_of(kb).predicate(name))
         while True:
             row = random_row(kb, name, random)
-            if table is None or not kb._backend.codec.contains(table, row):
+            if table is None or not session_of(kb).backend.codec.contains(table, row):
                 yield name, row
                 break
 
@@ -124,7 +125,7 @@ def random_row(kb: KnowledgeBase, name: str, random: Random) -> tuple[Value, ...
         chosen = first[random.randrange(len(first))]
         partners = table.partners(np.array([chosen], np.uint32), True)[1]
         ids = [int(chosen), int(partners[random.randrange(len(partners))])]
-    return tuple(kb._backend.codec.values(np.array(ids)))
+    return tuple(session_of(kb).backend.codec.values(np.array(ids)))
 
 
 def _reset_peak() -> None:

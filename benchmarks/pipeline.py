@@ -35,6 +35,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks import datasets
+from deltalog.knowledge_base.calls import session_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 MASTER = "local[2]"
@@ -123,8 +124,8 @@ def updates(universities: int, folder: Path) -> None:
     largest = max(counts, key=lambda name: (counts[name], name))
     for size in UPDATED_FACTS:
         rows = list(islice(kb.facts(largest), size))
-        frame = kb._backend.capabilities.data_frames.to_spark(  # type: ignore[union-attr]
-            kb._backend.codec.encode({largest: rows})[largest][1], ["x", "y"]
+        frame = session_of(kb).backend.capabilities.data_frames.to_spark(  # type: ignore[union-attr]
+            session_of(kb).backend.codec.encode({largest: rows})[largest][1], ["x", "y"]
         )
         for how, data, out in (("rows", rows, None), ("DataFrames", frame, folder / "changed")):
             seconds, jobs = _updated(kb, largest, data, out)

@@ -33,6 +33,7 @@ from deltalog.core.rules import TRIPLES
 from deltalog.core.terms import IRI, RDF, XSD
 from deltalog.extensions.ontology.graph import RdfTriple, triples_of
 from deltalog.extensions.ontology.vocabulary import OWL, RDFS, SAME_AS
+from deltalog.knowledge_base.calls import session_of
 
 NAMES = (
     *("foaf", "skos", "dcterms", "prov", "time", "ssn", "sosa", "org", "dcat", "gr", "vcard", "doap", "sioc", "qb"),
@@ -64,7 +65,7 @@ def fetched(name: str, folder: Path) -> Path:
 
 
 def _triples(kb: KnowledgeBase) -> Triples:
-    preds = [kb.predicate(name) for name in kb.predicates]
+    preds = [session_of(kb).predicate(name) for name in kb.predicates]
     return set(triples_of({pred: kb.facts(str(pred)) for pred in preds if ":" in pred.name or pred == TRIPLES}))
 
 

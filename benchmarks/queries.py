@@ -31,6 +31,7 @@ from benchmarks.lubm_queries import QUERIES
 from deltalog import KnowledgeBase
 from deltalog.evaluation.goals.estimate import Features
 from deltalog.evaluation.goals.selector import Model
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.fit_model import CLASSIFIERS, ClassifierScore, Judged, cross_validated, train
 from deltalog.knowledge_base.training_goals import Example, examples, timed, write_examples
 
@@ -93,7 +94,7 @@ class Measured:
 
 def measure(setting: Setting, goals: int, timeout: float) -> Measured:
     kb = setting.loaded()
-    tested = [goal for goal, _ in kb.test_goals(goals, seed=3, without=kb.training_goals(goals, seed=1))]
+    tested = [goal for goal, _ in kb.training.test_goals(goals, seed=3, without=kb.training.goals(goals, seed=1))]
     queries = list(QUERIES.values()) if setting.queries else []
     asked = [(example, _asked(kb, example, timeout)) for example in examples(kb, [*queries, *tested], timeout)]
     found, judged = tuple(example for example, _ in asked), tuple(one for _, one in asked)
@@ -107,10 +108,10 @@ def measure(setting: Setting, goals: int, timeout: float) -> Measured:
 
 def _asked(kb: KnowledgeBase, example: Example, timeout: float) -> Judged:
     """A goal as users ask it."""
-    first = kb.selector.choose(example.features)
-    kb._session.goals(kb._contents()).history.tried = True
+    first = kb.training.selector.choose(example.features)
+    session_of(kb).queries.goals(session_of(kb).contents()).history.tried = True
     seconds, answers = timed(partial(kb.query, example.goal, timeout=timeout))
-    last = _last(kb.selector, example) if answers is None else answers.method
+    last = _last(kb.training.selector, example) if answers is None else answers.method
     return Judged(first, last, timeout if seconds is None else seconds)
 
 
@@ -216,7 +217,7 @@ def trained(goals: int, timeout: float, kept: Path | None) -> None:
     """Asks the goals to learn from, and keeps them."""
     for setting in settings([1, 5], [5_000, 20_000]):
         kb = setting.loaded()
-        found = list(examples(kb, kb.training_goals(goals, seed=1), timeout))
+        found = list(examples(kb, kb.training.goals(goals, seed=1), timeout))
         print(f"{setting.name}: {len(found)} goals", file=sys.stderr)
         if kept is not None:
             write_examples(found, kept)

@@ -29,6 +29,7 @@ from statistics import median
 
 from benchmarks.peers import points_to
 from deltalog import KnowledgeBase
+from deltalog.knowledge_base.calls import session_of
 
 RATIO = 1.2  # of the Soufflé program and the same rules of our own
 PEER_RATIO = 1.5  # of our rules and the best peer
@@ -175,7 +176,7 @@ Way = Callable[[], Measured | None]  # None: it took too long
 def evaluated(program: Path, folder: Path, threads: int | None = None) -> Measured:
     started = time.perf_counter()
     kb = KnowledgeBase(program, threads=threads)
-    if kb.directives:
+    if session_of(kb).document.directives:
         kb.load_inputs(folder)
     else:
         kb.load(folder)

@@ -15,6 +15,7 @@ from deltalog.core.rules import Pred
 from deltalog.core.terms import Value, key
 from deltalog.core.tuning import Tuning
 from deltalog.kernels import compiling
+from deltalog.knowledge_base.calls import session_of
 
 if TYPE_CHECKING:
     from deltalog import KnowledgeBase
@@ -69,14 +70,14 @@ def materialise(
 
 def in_parallel(kb: KnowledgeBase, rows: int = 2) -> KnowledgeBase:
     """A knowledge base on the local engine that deals out so few rows to its threads."""
-    backend: Any = kb._backend
+    backend: Any = session_of(kb).backend
     backend.workers.parallel_min_rows = rows
     return kb
 
 
 def goal_evaluator(kb: KnowledgeBase) -> GoalEvaluator[Any]:
     """What a knowledge base keeps of its rules and facts for goals."""
-    return kb._session.goals(kb._contents())
+    return session_of(kb).queries.goals(session_of(kb).contents())
 
 
 def tuned(thresholds: Thresholds) -> Tuning:

@@ -15,6 +15,7 @@ from deltalog.evaluation.maintenance.derivation_counts import Counts
 from deltalog.evaluation.naive import FactStore, bindings
 from deltalog.evaluation.plan.ir import Part
 from deltalog.evaluation.plan.variants import counts as counts_of
+from deltalog.knowledge_base.calls import session_of
 
 Counted = dict[tuple[Pred, tuple[Any, ...]], int]
 
@@ -42,24 +43,24 @@ def kept(tables: Any, preds: frozenset[Pred], backend: Any) -> Counted:
 def count_all(kb: KnowledgeBase) -> None:
     """Gives every stratum its counts now, and not when it has lost something."""
     kb.materialise()
-    state = kb._state
+    state = session_of(kb).state.materialised
     assert state is not None
     program = state.maintenance.program
     strata = [plans for plans in state.maintenance._strata if not plans.schemes]
     counts = {plans.stratum.preds: counted(program, plans, state.relations) for plans in strata}
-    kb._state = replace(state, counts=counts)
+    session_of(kb).state.materialised = replace(state, counts=counts)
 
 
 def check_counts(kb: KnowledgeBase) -> int:
     """That all counts of a knowledge base are right; how many there are."""
-    if kb._state is None or not kb._state.counts:
+    if session_of(kb).state.materialised is None or not session_of(kb).state.materialised.counts:
         return 0
-    backend, relations = kb._backend, kb._state.relations
+    backend, relations = session_of(kb).backend, session_of(kb).state.materialised.relations
     known, checked = FactStore(Limits()), 0
     for (pred, part), table in relations.parts.items():
         for row in rows(table, pred.arity, backend) if part is Part.ALL else ():
             known.add(pred, tuple(map(Constant, row)))
-    for preds, counts in kb._state.counts.items():
+    for preds, counts in session_of(kb).state.materialised.counts.items():
         assert isinstance(counts, Counts)
         for rules, tables in (
             (counts.nonrecursive_rules, counts.nonrecursive),

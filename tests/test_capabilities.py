@@ -73,7 +73,7 @@ def test_without_point_lookups_there_is_no_qsqr(monkeypatch: pytest.MonkeyPatch)
     without(monkeypatch, "point_lookup")
     kb = filled({(1, 2), (2, 3)})
     assert kb.query("path(1, ?x)").method == "magic"
-    for call in (lambda: kb.query("path(1, ?x)", "qsqr"), lambda: kb.estimate("path(1, ?x)")):
+    for call in (lambda: kb.query("path(1, ?x)", "qsqr"), lambda: kb.training.estimate("path(1, ?x)")):
         with pytest.raises(UsageError, match='engine="local"'):
             call()
 

@@ -18,6 +18,7 @@ from deltalog.engines.local.capabilities import LocalCounting, LocalTupleMainten
 from deltalog.engines.local.codec import LocalCodec
 from deltalog.evaluation.change import Change
 from deltalog.evaluation.facts import of_predicate
+from deltalog.knowledge_base.calls import session_of
 
 PROGRAM = """
 path(X, Y) :- edge(X, Y).
@@ -132,8 +133,11 @@ def test_a_stream_of_small_updates_does_not_grow(kb: KnowledgeBase) -> None:
         kb.update(add={"edge": [(8, 100 + i)]})
         kb.update(remove={"edge": [(8, 100 + i)]})
     assert everything(kb) == before
-    assert kb._state is not None
-    assert all(len(table.runs) <= 7 and table.nbytes < 20_000 for table in kb._state.relations.parts.values())
+    assert session_of(kb).state.materialised is not None
+    assert all(
+        len(table.runs) <= 7 and table.nbytes < 20_000
+        for table in session_of(kb).state.materialised.relations.parts.values()
+    )
 
 
 def test_a_change_with_too_many_consequences_is_recomputed() -> None:
@@ -157,14 +161,14 @@ def test_what_was_too_much_for_the_kernel_is_part_of_the_state() -> None:
     kb = KnowledgeBase("p(X, Y) :- e(X, Y). p(X, Z) :- p(X, Y), e(Y, Z).", schemes="standard", tuning=tuning)
     kb.add("e", [(i, i + 1) for i in range(40)])
     kb.materialise()
-    before = kb._state
+    before = session_of(kb).state.materialised
     limits = []
     for _ in range(3):
         limits.append(kb.update(remove={"e": [(0, 1), (19, 20)]}).report.tuple_limits)
         limits.append(kb.update(add={"e": [(0, 1), (19, 20)]}).report.tuple_limits)
     assert limits == [{"p": 1}, {"p": 2}, {"p": 1}, {"p": 2}, {"p": 1}, {"p": 2}]
     assert kb.update(add={"e": [(90, 91)]}).report.tuple_limits == {"p": 2}
-    kb._state = before
+    session_of(kb).state.materialised = before
     assert kb.update(remove={"e": [(0, 1), (19, 20)]}).report.tuple_limits == {"p": 1}
 
 
@@ -191,8 +195,8 @@ def test_steps_of_a_case(steps: Path, way: str) -> None:
         wanted = expected(step)
         assert wanted and shown(kb, wanted) == wanted, step.name
         late = KnowledgeBase("\n".join(map(str, kb.rules)))
-        for pred, table in kb._explicit.items():
-            late.add(name_of(pred), list(of_predicate(pred, table, kb._backend)))
+        for pred, table in session_of(kb).state.explicit.items():
+            late.add(name_of(pred), list(of_predicate(pred, table, session_of(kb).backend)))
         assert shown(late, wanted) == wanted, f"{step.name}: late, or from the beginning, is the same"
 
 
@@ -245,8 +249,8 @@ def test_leaves_that_go_are_as_if_they_had_never_been(kb: KnowledgeBase, gone: l
     ids = [name for name, rule in kb.rule_ids.items() if rule.heads[0].name in gone]
     change = kb.remove_rules(ids)
     fresh = KnowledgeBase("\n".join(str(rule) for rule in rules if rule.heads[0].name not in gone), engine="naive")
-    for pred, table in kb._explicit.items():
-        fresh.add(name_of(pred), list(of_predicate(pred, table, kb._backend)))
+    for pred, table in session_of(kb).state.explicit.items():
+        fresh.add(name_of(pred), list(of_predicate(pred, table, session_of(kb).backend)))
     left = everything(fresh)
     assert {name: rows for name, rows in everything(kb).items() if rows} == {
         n: rows for n, rows in left.items() if rows

@@ -7,6 +7,7 @@ from counted import check_counts, count_all, kept
 from deltalog import KnowledgeBase
 from deltalog.core.rules import Pred
 from deltalog.core.tuning import Tuning
+from deltalog.knowledge_base.calls import session_of
 
 TRANSITIVE = "R(X, Z) :- R(X, Y), R(Y, Z)."
 SYMMETRIC = "R(Y, X) :- R(X, Y)."
@@ -23,9 +24,9 @@ def made(program: str, **facts: list[tuple[int, ...]]) -> KnowledgeBase:
 
 def recursive(kb: KnowledgeBase, pred: Pred) -> dict[tuple[object, ...], int]:
     """How many instances of recursive rules derive each fact of a predicate that is a stratum."""
-    assert kb._state is not None
+    assert session_of(kb).state.materialised is not None
     preds = frozenset([pred])
-    found = kept(kb._state.counts[preds].recursive, preds, kb._backend)
+    found = kept(session_of(kb).state.materialised.counts[preds].recursive, preds, session_of(kb).backend)
     return {tuple(constant.value for constant in row): count for (_, row), count in found.items()}
 
 
@@ -105,10 +106,10 @@ def test_counts_are_made_when_something_has_been_lost() -> None:
 
 def test_counts_of_a_stratum_that_is_recomputed_are_not_kept() -> None:
     kb = made("p(X, Y) :- a(X, Y). p(X, Z) :- p(X, Y), a(Y, Z).", a=[(i, i + 1) for i in range(20)])
-    kb._backend.tuning = Tuning(recompute_min_facts=0)
+    session_of(kb).backend.tuning = Tuning(recompute_min_facts=0)
     assert kb.update(remove={"a": [(9, 10)]}).report.recomputed == 1
-    assert kb._state is not None and not kb._state.counts
-    kb._backend.tuning = Tuning()
+    assert session_of(kb).state.materialised is not None and not session_of(kb).state.materialised.counts
+    session_of(kb).backend.tuning = Tuning()
     kb.update(remove={"a": [(5, 6)]})
     assert check_counts(kb) > 0
 
@@ -134,8 +135,8 @@ def test_a_stream_with_counts_does_not_grow() -> None:
         kb.update(add={"a": [(8, 100 + i)]})
         kb.update(remove={"a": [(8, 100 + i)]})
     assert check_counts(kb) == 8 + 28
-    assert kb._state is not None
-    (counts,) = kb._state.counts.values()
+    assert session_of(kb).state.materialised is not None
+    (counts,) = session_of(kb).state.materialised.counts.values()
     assert all(table.nbytes < 20_000 for kept in (counts.nonrecursive, counts.recursive) for table in kept.values())
 
 
@@ -148,6 +149,6 @@ def test_backbones_of_schemes_are_counted() -> None:
     kb.add("g", [(i,) for i in range(10)])
     kb.materialise()
     kb.update(remove={"f": [(3, 4)]})
-    assert kb._state is not None
-    assert {str(pred) for preds in kb._state.counts for pred in preds} == {"#backbone p/2"}
+    assert session_of(kb).state.materialised is not None
+    assert {str(pred) for preds in session_of(kb).state.materialised.counts for pred in preds} == {"#backbone p/2"}
     assert kb.count("p") == 45

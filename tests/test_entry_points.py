@@ -29,6 +29,8 @@ from deltalog.core.rules import Atom, Variable
 sys.path.insert(0, str(Path(__file__).parent / "server"))
 from serving import client
 
+from deltalog.knowledge_base.calls import session_of
+
 TESTS = Path(__file__).parent
 SAMPLE = 5  # one file in so many
 BLANK = re.compile(r"_:([A-Za-z0-9]+)")
@@ -103,7 +105,7 @@ def compared(found: Lines) -> Lines:
 
 def goals(kb: KnowledgeBase) -> dict[str, str]:
     """A goal for all facts of each predicate."""
-    preds = {name: kb.predicate(name) for name in kb.predicates}
+    preds = {name: session_of(kb).predicate(name) for name in kb.predicates}
     return {
         name: print_literal(Atom(pred.name, tuple(Variable(f"v{i}") for i in range(pred.arity))))
         for name, pred in preds.items()

@@ -23,6 +23,7 @@ from deltalog.evaluation.plan.hypertree.decompose import TreeNode, decompose, wi
 from deltalog.evaluation.plan.hypertree.gyo import is_acyclic
 from deltalog.evaluation.plan.ir import Part
 from deltalog.evaluation.plan.statistics import UnknownStatistics
+from deltalog.knowledge_base.calls import session_of
 
 WAYS = ("standard", "hypertree", "combined")
 
@@ -117,8 +118,15 @@ def motivating() -> dict[str, list[tuple[str, str]]]:
 
 def instantiations(kb: KnowledgeBase) -> set[frozenset[tuple[str, ...]]]:
     """What the nodes hold: the rows of each, as sets of values, so that the order of columns does not matter."""
-    nodes = [(pred, table) for (pred, _), table in kb._state.relations.parts.items() if pred.name.startswith("#node")]
-    return {frozenset(tuple(sorted(row)) for row in of_predicate(pred, table, kb._backend)) for pred, table in nodes}
+    nodes = [
+        (pred, table)
+        for (pred, _), table in session_of(kb).state.materialised.relations.parts.items()
+        if pred.name.startswith("#node")
+    ]
+    return {
+        frozenset(tuple(sorted(row)) for row in of_predicate(pred, table, session_of(kb).backend))
+        for pred, table in nodes
+    }
 
 
 def rows(*parts: list[tuple[str, str, str]]) -> frozenset[tuple[str, ...]]:
@@ -228,19 +236,23 @@ def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.Monke
     for name in many:
         kb.add(name, many[name][:2])
     kb.materialise()
-    assert not kb._state.trees.relations
+    assert not session_of(kb).state.materialised.trees.relations
     change = kb.update(many)
     assert "pc: the data has changed much; another decomposition, nodes rebuilt" in change.report.notes
     assert {len(rows) for rows in instantiations(kb)} == {600}
-    assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.relations)
+    assert {pred for pred, _ in session_of(kb).state.materialised.relations.parts if pred.hidden} == set(
+        session_of(kb).state.materialised.trees.relations
+    )
     change = kb.update(remove={"cw": many["cw"][:10]})
     assert len(change.removed["pc"]) == 10
     assert not any("rebuilt" in note for note in change.report.notes)
     kb.update(remove={name: rows[10:] for name, rows in many.items()})
-    assert {pred for pred, _ in kb._state.relations.parts if pred.hidden} == set(kb._state.trees.relations)
+    assert {pred for pred, _ in session_of(kb).state.materialised.relations.parts if pred.hidden} == set(
+        session_of(kb).state.materialised.trees.relations
+    )
     fresh = KnowledgeBase(RULE, engine="naive")
-    for pred, table in kb._explicit.items():
-        fresh.add(pred.name, list(of_predicate(pred, table, kb._backend)))
+    for pred, table in session_of(kb).state.explicit.items():
+        fresh.add(pred.name, list(of_predicate(pred, table, session_of(kb).backend)))
     assert set(kb.facts("pc")) == set(fresh.facts("pc"))
 
 
@@ -263,11 +275,11 @@ def test_a_rule_that_reads_an_empty_relation_is_not_decomposed() -> None:
     for predicate in ("cw", "ca"):
         kb.add(predicate, facts[predicate])
     kb.materialise()
-    assert kb._state is not None and not kb._state.trees.relations
-    (choice,) = kb._state.trees.choices.values()
+    assert session_of(kb).state.materialised is not None and not session_of(kb).state.materialised.trees.relations
+    (choice,) = session_of(kb).state.materialised.trees.choices.values()
     assert choice.waiting and choice.why.endswith("has no facts")
     kb.update(add={"pc": facts["pc"]})  # from now on a tree pays
-    assert not next(iter(kb._state.trees.choices.values())).waiting
+    assert not next(iter(session_of(kb).state.materialised.trees.choices.values())).waiting
 
 
 def test_a_tree_is_chosen_when_a_relation_gets_facts_in_the_recursion() -> None:
@@ -281,9 +293,9 @@ def test_a_tree_is_chosen_when_a_relation_gets_facts_in_the_recursion() -> None:
             one.add(predicate if predicate != "pc" else "start", facts)
     assert [rule.way for rule in kb.materialise().cyclic_rules] == ["hypertree"]
     assert set(kb.facts("pc")) == set(naive.facts("pc"))
-    assert kb._state is not None
-    hidden = {pred for pred, _ in kb._state.relations.parts if pred.hidden}
-    assert hidden == set(kb._state.trees.relations)
+    assert session_of(kb).state.materialised is not None
+    hidden = {pred for pred, _ in session_of(kb).state.materialised.relations.parts if pred.hidden}
+    assert hidden == set(session_of(kb).state.materialised.trees.relations)
 
 
 @pytest.mark.parametrize("cyclic", ["combined", "standard"])
@@ -320,7 +332,7 @@ def test_long_cycles(way: str) -> None:
         steps = {(x, z) for x, y in steps for other, z in edges if y == other}
     kb.materialise()
     assert set(kb.facts("h")) == {(x, y) for x, y in steps if (y, x) in steps}
-    (choice,) = kb._state.trees.choices.values()
+    (choice,) = session_of(kb).state.materialised.trees.choices.values()
     assert choice.decomposition is not None
     assert all(node.rows <= 60 * len(edges) for node in choice.decomposition.root)
 

@@ -16,6 +16,7 @@ from deltalog import IRI, KnowledgeBase, LimitReached
 from deltalog.core.limits import MEMORY_INTERVAL_SECONDS, FactCount, Limits
 from deltalog.core.tuning import Tuning
 from deltalog.engines.local.column_expressions import UNCHECKED_ROWS
+from deltalog.knowledge_base.calls import session_of
 
 # Rules that go on for ever as soon as there is a fact s(0), and a goal that needs them. END(X) ends them at a number.
 ENDLESS = {
@@ -110,13 +111,24 @@ def prepared(program: str, call: str, options: dict[str, Any]) -> tuple[Knowledg
 @pytest.mark.parametrize(("name", "call", "options"), EACH)
 def test_a_change_without_end(name: str, call: str, options: dict[str, Any]) -> None:
     kb, change = prepared(rules(name), call, options)
-    before, ids, prefixes, state, explicit = everything(kb), kb.rule_ids, kb.prefixes, kb._state, kb._explicit
+    before, ids, prefixes, state, explicit = (
+        everything(kb),
+        kb.rule_ids,
+        kb.prefixes,
+        session_of(kb).state.materialised,
+        session_of(kb).state.explicit,
+    )
     for kind in ("max_facts", "timeout", "memory"):
         limit(kb.limits, kind)
         with pytest.raises(LimitReached, match=f"^{call} stopped: .*; the knowledge base is as it was.*`{kind}`"):
             change()
         limit(kb.limits, "none")
-        assert kb._state is state and kb._explicit is explicit and kb.rule_ids == ids and kb.prefixes == prefixes
+        assert (
+            session_of(kb).state.materialised is state
+            and session_of(kb).state.explicit is explicit
+            and kb.rule_ids == ids
+            and kb.prefixes == prefixes
+        )
         assert everything(kb) == before
     done = kb.update(add={"q": [(1,)]})
     assert set(kb.facts("r")) == {(1,), (5,)} and set(done.added["r"]) == {(1,)}
@@ -149,7 +161,7 @@ def test_a_goal_without_end(name: str) -> None:
             kb.query(ENDLESS[name][1], method)
         limit(kb.limits, "none")
         assert set(kb.query("q(?x)", "magic")) == {(5,)}
-        assert kb._state is None
+        assert session_of(kb).state.materialised is None
 
 
 def test_subqueries_without_answers() -> None:
@@ -187,7 +199,7 @@ def test_a_materialisation_without_end(engine: str) -> None:
         for call in (kb.materialise, lambda kb=kb: kb.facts("s"), lambda kb=kb: kb.count("s")):  # type: ignore[misc]
             with pytest.raises(LimitReached, match=f"^materialise stopped: .*`{kind}`"):
                 call()
-        assert kb._state is None
+        assert session_of(kb).state.materialised is None
 
 
 # What counts.

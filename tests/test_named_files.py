@@ -12,6 +12,8 @@ import pytest
 
 from deltalog import DataError, KnowledgeBase, ProgramError, UsageError
 from deltalog.apps.cli.main import main
+from deltalog.knowledge_base import programs
+from deltalog.knowledge_base.calls import session_of
 
 RULES = "path(X, Y) :- edge(X, Y, _) .\npath(X, Z) :- path(X, Y), edge(Y, Z, _) .\n"
 INPUT = '@input edge from "data/edges.csv" (header = true, types = [km = float]) .\n'
@@ -64,7 +66,7 @@ def test_outputs(folder: Path, engine: str) -> None:
         '@output none to "out/none.parquet"\n'
     )
     kb = KnowledgeBase(folder / "p.dl", engine=engine)
-    kb.check_outputs()
+    programs.check_outputs(session_of(kb))
     for _ in range(2):  # the second time, files are replaced
         assert [path.name for path in kb.write_outputs()] == ["path.parquet", "path.csv.gz", "none.csv", "none.parquet"]
     assert pq.read_table(folder / "out" / "path.parquet").column_names == ["X", "Y"]

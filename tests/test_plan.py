@@ -16,6 +16,7 @@ from deltalog.evaluation.plan.join_order import StepNote, _from_delta, _Planner,
 from deltalog.evaluation.plan.rule_graph_svg import draw
 from deltalog.evaluation.plan.statistics import CachedStatistics
 from deltalog.evaluation.seminaive import Relations
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.deltalog.parser import parse
 from deltalog.program import analyse
 
@@ -163,7 +164,7 @@ def test_real_statistics_decide() -> None:
 def test_statistics_of_real_tables() -> None:
     kb = KnowledgeBase()
     kb.add("p", [(i, i % 7) for i in range(500)])
-    relations: Relations[object] = kb._materialised().relations
+    relations: Relations[object] = session_of(kb).materialised().relations
     pred = Pred("p", 2)
     assert relations.size(pred) == 500
     assert relations.distinct(pred, Part.ALL, 0) == 500

@@ -18,6 +18,7 @@ from deltalog.core.tuning import Tuning
 from deltalog.engines.local import column_expressions
 from deltalog.engines.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.functions.scalar import skolem, skolem_part
+from deltalog.knowledge_base.calls import session_of
 
 PROGRAM = """
     pair(?e), of(?e, ?x), of(?e, ?y) :- edge(?x, ?y), BIND(SKOLEM("pair", ?x, ?y) AS ?e).
@@ -64,7 +65,7 @@ def test_random_changes(remembered: int, maintenance: str, cyclic: str) -> None:
         kb = filled("local", facts, maintenance=maintenance, cyclic=cyclic, tuning=tuning)
         kb.materialise()
         if seed % 2:  # by then it may be forgotten how names came about
-            kb._backend.vectors.skolems = SkolemCache(tuning)
+            session_of(kb).backend.vectors.skolems = SkolemCache(tuning)
         for _ in range(4):
             add, remove = some(random), some(random)
             kb.update(add, remove)

@@ -12,6 +12,7 @@ from deltalog.core.terms import RDF_TYPE
 from deltalog.evaluation.change import Difference
 from deltalog.evaluation.goals.adornment import AdornedName
 from deltalog.evaluation.report import Round
+from deltalog.knowledge_base.calls import session_of
 
 P = "PREFIX : <http://e/>\n"
 SUBCLASSES = "[?x, rdf:type, ?d] :- [?x, rdf:type, ?c], [?c, rdfs:subClassOf, ?d] .\n"
@@ -64,7 +65,7 @@ def test_no_pattern_matches_a_hidden_relation(schemes: str, engine: str) -> None
     assert {row[1] for row in kb.query("[?x, ?p, ?y]")} == {e("p")}
     assert len(kb.sparql("SELECT * { ?s ?p ?o }")) == 3  # type: ignore[arg-type]
     assert kb.predicates == ["http://e/p"]
-    assert not any(pred.hidden for pred, _ in kb._state.facts.parts)  # type: ignore[union-attr]
+    assert not any(pred.hidden for pred, _ in session_of(kb).state.materialised.facts.parts)  # type: ignore[union-attr]
 
 
 def test_a_user_may_take_the_text_of_a_hidden_name(engine: str) -> None:

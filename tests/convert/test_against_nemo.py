@@ -25,6 +25,8 @@ from nemo_programs import random_program
 from programs import INTEGERS, Example, Features, examples
 from spelling import spell_fact
 
+from deltalog.knowledge_base.calls import session_of
+
 pytestmark = pytest.mark.skipif(find_spec("nmo_python") is None, reason="Nemo is not installed")
 _NULL = re.compile(r"_:\d+")
 
@@ -93,5 +95,5 @@ def test_nemo_programs_give_the_same_facts(seed: int) -> None:
             pytest.skip("Nemo refuses it")
         raise
     kb = KnowledgeBase(text, language="nemo")
-    names = {name for each in kb.nemo for name in each.outputs}
+    names = {name for each in session_of(kb).document.nemo for name in each.outputs}
     assert found == ours({name: set(kb.facts(name)) for name in kb.predicates if "/" not in name}, names), text

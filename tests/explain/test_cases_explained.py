@@ -9,6 +9,7 @@ import pytest
 
 from deltalog import KnowledgeBase
 from deltalog.core.rules import Constant
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.deltalog.parser import parse
 from tests.explain.proof_checker import Key, World, key_of
 
@@ -26,7 +27,7 @@ def test_facts_are_explained(program: Path) -> None:
     if data.is_dir():
         kb.load(data, shared_blank_nodes=True)
         given.load(data, shared_blank_nodes=True)
-    if kb.files:  # what the program reads itself
+    if session_of(kb).document.files:  # what the program reads itself
         given = KnowledgeBase(program)
         given.remove_rules(list(given.rule_ids))
     kb.materialise()

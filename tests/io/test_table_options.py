@@ -19,6 +19,7 @@ from deltalog.core.table_options import DEFAULT_OPTIONS, TableOptions, TableSett
 from deltalog.formats.documents import Files
 from deltalog.formats.read import read
 from deltalog.formats.table_head import is_header, looks_like_header
+from deltalog.knowledge_base.calls import session_of
 
 PEOPLE = "id,name,km\n1,Ada,3.5\n2,Bob,\n"
 
@@ -269,7 +270,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, data: st.DataObjec
     names = [f"column {i}" for i in range(len(types))]
     kb = KnowledgeBase()
     kb.add("p", facts)
-    kb._column_names = {kb.predicate("p"): tuple(names)}
+    session_of(kb).state.columns = {session_of(kb).predicate("p"): tuple(names)}
     folder = tmp_path_factory.mktemp("round") / "out"
     kb.write(folder, format, header=True)
     read_types = types if format == "parquet" else ["auto"] * len(types)

@@ -11,6 +11,7 @@ from deltalog.core.rules import TRIPLES, Pred
 from deltalog.core.terms import IRI, RDF_TYPE, BlankNode, Value
 from deltalog.extensions.ontology.graph import RdfTriple, triples_of
 from deltalog.extensions.ontology.vocabulary import DIFFERENT_FROM, SAME_AS, is_reserved
+from deltalog.knowledge_base.calls import session_of
 
 EXAMPLE = "http://example.org/"
 OWL = "http://www.w3.org/2002/07/owl#"
@@ -32,7 +33,7 @@ def lines(kb: KnowledgeBase) -> set[str]:
     """The facts about individuals, and the contradictions, as `:a a :C`, `:a :p :b` and `inconsistent :a AXIOM`."""
     kb.materialise()
     contradictions = {f"inconsistent {text(x)} {axiom}" for x, axiom in _rows(kb, Pred("inconsistent", 2))}
-    triples = (each for name in kb.predicates for each in _triples(kb, kb.predicate(name)))
+    triples = (each for name in kb.predicates for each in _triples(kb, session_of(kb).predicate(name)))
     return contradictions | {line_of(*each) for each in triples if is_about_individuals(*each)}
 
 

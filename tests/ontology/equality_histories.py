@@ -15,6 +15,7 @@ from typing import Any
 
 from deltalog import IRI, KnowledgeBase
 from deltalog.extensions.ontology.load import OntologyFile, read_document
+from deltalog.knowledge_base.calls import session_of
 from tests.ontology.equality_judge import judged
 from tests.ontology.random_ontologies import CLASSES, INDIVIDUALS, PREFIXES, PROPERTIES, RandomOntology, turtle
 
@@ -154,10 +155,10 @@ class History:
             folder = self.folder / f"store {number} {self.random.random()}"
             kb.save(folder)
             kb.close()
-            with KnowledgeBase.open(folder, equality=kb._equality, **self.settings) as opened:
+            with KnowledgeBase.open(folder, equality=session_of(kb).settings.equality, **self.settings) as opened:
                 opened.update(add={"kept": [(number,)]})
                 opened.update(remove={"kept": [(number,)]})
-            self.kbs[number] = KnowledgeBase.open(folder, equality=kb._equality, **self.settings)
+            self.kbs[number] = KnowledgeBase.open(folder, equality=session_of(kb).settings.equality, **self.settings)
 
     def close(self) -> None:
         for kb in self.kbs:
@@ -188,8 +189,8 @@ class History:
 
         given = [
             (pred.name, row)
-            for pred, table in sorted(kb._explicit.items())
-            for row in sorted(rows(table, pred.arity, kb._backend), key=repr)
+            for pred, table in sorted(session_of(kb).state.explicit.items())
+            for row in sorted(rows(table, pred.arity, session_of(kb).backend), key=repr)
         ]
         given = [each for each in given if not each[0].startswith("#")]
         for name, row in self.random.sample(given, min(len(given), self.random.randrange(1, 4))):

@@ -12,6 +12,7 @@ import pytest
 from deltalog import IRI, KnowledgeBase
 from deltalog.evaluation.equality.recognise import recognise_equality
 from deltalog.evaluation.equality.rewrite import rewrite
+from deltalog.knowledge_base.calls import session_of
 from tests.ontology.closures import lines
 from tests.ontology.equality_histories import EX, SAME_AS, History
 from tests.ontology.random_ontologies import PREFIXES, RandomOntology, turtle
@@ -132,9 +133,9 @@ def test_another_reason_keeps_a_class(tmp_path: Path) -> None:
 def test_a_removal_that_no_link_depends_on_takes_nothing_apart(tmp_path: Path) -> None:
     kb = pair(tmp_path, FUNCTIONAL)[1]
     kb.update(add={EX + "p": [(e("x"), e("a")), (e("x"), e("b"))], EX + "q": [(e("a"), e("c"))]})
-    classes = kb._state.equal.classes  # type: ignore[union-attr]
+    classes = session_of(kb).state.materialised.equal.classes  # type: ignore[union-attr]
     kb.update(remove={EX + "q": [(e("a"), e("c"))]})
-    assert kb._state.equal.classes is classes  # type: ignore[union-attr]
+    assert session_of(kb).state.materialised.equal.classes is classes  # type: ignore[union-attr]
 
 
 # Names.

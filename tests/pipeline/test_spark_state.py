@@ -12,6 +12,8 @@ import pytest
 from deltalog import KnowledgeBase, ProgramError
 from deltalog.apps.pipelines.state import State, Wanted, change
 from deltalog.core.tuning import Tuning
+from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.changes import encoded
 from tests.property.history_generator import history
 from tests.property.history_model import PREFIX, TUNINGS, History, is_rule, rows
 from tests.property.history_player import everything, from_scratch
@@ -54,14 +56,18 @@ class Player:
                 self.rules, self.facts = unchanged
                 continue
             kb, state = self.opened(number), State.open(self.spark, self.uri)
-            rules = kb._rule_set.rules
+            rules = session_of(kb).state.rule_set.rules
             state.load(kb)
-            restored, opened = restored + (kb._state is not None), opened + 1
+            restored, opened = restored + (session_of(kb).state.materialised is not None), opened + 1
             assert everything(kb) == before, f"step {number}\n{self.story}"
             facts = [
-                kb._encoded(rows(line for line in lines if not is_rule(line))) for lines in (step.add, step.remove)
+                encoded(session_of(kb), rows(line for line in lines if not is_rule(line)))
+                for lines in (step.add, step.remove)
             ]
-            made = change(kb, lambda kb=kb, rules=rules, facts=facts: Wanted(kb._rule_set.becoming(rules), *facts))  # type: ignore[misc]
+            made = change(
+                kb,
+                lambda kb=kb, rules=rules, facts=facts: Wanted(session_of(kb).state.rule_set.becoming(rules), *facts),
+            )  # type: ignore[misc]
             assert made is not None
             assert everything(kb) == expected, f"step {number}\n{self.story}"
             state.commit(kb, made[1])

@@ -20,6 +20,7 @@ from deltalog.core.terms import key, lexical
 from deltalog.core.tuning import Tuning
 from deltalog.evaluation import naive
 from deltalog.evaluation.goals.rulebase import reads
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.deltalog.parser import parse
 from deltalog.program import analyse
 from tests.property.history_model import PREFIX, TUNINGS, History, Step, is_rule, parsed, rows
@@ -92,7 +93,7 @@ class _Player:
     @property
     def _has_lookups(self) -> bool:
         """Whether the engine has QSQ-R; "auto" has it until it moves to executors."""
-        return self.kb._backend.capabilities.point_lookup is not None
+        return session_of(self.kb).backend.capabilities.point_lookup is not None
 
     def _follow(self, step: Step) -> None:
         gone = set(step.remove).difference(step.add)

@@ -21,6 +21,7 @@ from deltalog.engines.local.relation import Relation
 from deltalog.engines.local.sorted_runs import pack
 from deltalog.engines.local.table import Table
 from deltalog.engines.local.virtual_relation import VirtualInverse, VirtualRelation, VirtualUnion
+from deltalog.knowledge_base.calls import session_of
 
 RULES = """
 r(X, Z) :- r(X, Y), r(Y, Z).
@@ -183,7 +184,7 @@ def agrees(seed: int, way: str, mixed: bool = False) -> None:
         assert after == from_nothing(kb, rules), rules
         assert shown(done.added) == without(after, before), rules  # type: ignore[attr-defined]
         assert shown(done.removed) == without(before, after), rules  # type: ignore[attr-defined]
-        for table in kb._state.relations.parts.values():  # type: ignore[union-attr]
+        for table in session_of(kb).state.materialised.relations.parts.values():  # type: ignore[union-attr]
             in_order(table)
         before = after
 

@@ -23,6 +23,7 @@ from visible_facts import everything, from_nothing, naive_copy, shown, without
 
 from deltalog import KnowledgeBase, LimitReached, ProgramError
 from deltalog.core.tuning import Tuning
+from deltalog.knowledge_base.calls import session_of
 
 R = TypeVar("R")
 KINDS = {"joins": Features(INTEGERS, functions=False, aggregates=False), "integers": Features(INTEGERS)}
@@ -66,12 +67,12 @@ def stopped(kb: KnowledgeBase, clock: Clock, call: Callable[[], R]) -> R | None:
 
 def inside(kb: KnowledgeBase) -> tuple[object, ...]:
     """What must be the same after a call that was stopped."""
-    state = kb._state
+    state = session_of(kb).state.materialised
     tables = None if state is None else {key: id(table) for key, table in state.relations.parts.items()}
     counts = None if state is None else dict(state.counts)
-    explicit = {pred: id(table) for pred, table in kb._explicit.items()}
+    explicit = {pred: id(table) for pred, table in session_of(kb).state.explicit.items()}
     report = (kb.report.complete, len(kb.report.rounds), dict(kb.report.per_predicate), kb.report.failed_expressions)
-    numbers = dict(kb._rule_set.numbers)
+    numbers = dict(session_of(kb).state.rule_set.numbers)
     return id(state), tables, counts, explicit, report, kb.rule_ids, numbers, dict(kb.prefixes), kb.predicates
 
 

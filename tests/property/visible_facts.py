@@ -9,6 +9,7 @@ from conftest import Materialisation, as_sets, name_of
 from deltalog import KnowledgeBase
 from deltalog.evaluation.change import Difference
 from deltalog.evaluation.facts import of_predicate
+from deltalog.knowledge_base.calls import session_of
 
 
 def everything(kb: KnowledgeBase) -> Materialisation:
@@ -19,8 +20,8 @@ def everything(kb: KnowledgeBase) -> Materialisation:
 def naive_copy(kb: KnowledgeBase, rules: Iterable[str]) -> KnowledgeBase:
     """The explicit facts of a knowledge base with these rules, in a new one on the naive engine."""
     fresh = KnowledgeBase("\n".join(rules), engine="naive")
-    for pred, table in kb._explicit.items():
-        fresh.add(name_of(pred), list(of_predicate(pred, table, kb._backend)))
+    for pred, table in session_of(kb).state.explicit.items():
+        fresh.add(name_of(pred), list(of_predicate(pred, table, session_of(kb).backend)))
     return fresh
 
 

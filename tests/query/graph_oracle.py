@@ -12,8 +12,9 @@ from sparql_oracle import NODES, PREFIX, XSD_PREFIX, RandomQuery, Twins, mark, v
 from deltalog import KnowledgeBase
 from deltalog.core.rules import QUADS, UNNAMED
 from deltalog.evaluation.facts import rows
-from deltalog.evaluation.graph_relations import without_graphs
-from deltalog.evaluation.named_graphs import TripleTables
+from deltalog.extensions.graphs.membership import TripleTables
+from deltalog.extensions.graphs.relations import without_graphs
+from deltalog.knowledge_base.calls import session_of
 
 GRAPHS = (":g", ":h", ":a")  # one of them is also a node
 
@@ -37,11 +38,15 @@ class GraphTwins(Twins):
 
 def quads_of(kb: KnowledgeBase) -> set[tuple[Any, ...]]:
     """The quads of a knowledge base, by what it says of their graphs; None is the unnamed graph."""
-    triples, explicit, backend = TripleTables(kb._backend), kb._explicit, kb._backend
+    triples, explicit, backend = (
+        TripleTables(session_of(kb).backend),
+        session_of(kb).state.explicit,
+        session_of(kb).backend,
+    )
     named = {tuple(map(mark, row)) for row in rows(triples.of(explicit, QUADS), 4, backend)}
     also_unnamed = {tuple(map(mark, row)) for row in rows(triples.of(explicit, UNNAMED), 3, backend)}
     facts = {tuple(map(mark, row)) for row in rows(triples.from_facts(without_graphs(explicit)), 3, backend)}
-    if kb.default_graph == "union":
+    if session_of(kb).settings.default_graph == "union":
         assert {row[1:] for row in named} <= facts, "a fact of a graph is not explicit"
         assert also_unnamed <= {row[1:] for row in named}, "a fact is marked that is in no graph"
         facts = facts - {row[1:] for row in named} | also_unnamed

@@ -12,6 +12,7 @@ from graph_oracle import quads_of
 from deltalog import IRI, DataError, Files, KnowledgeBase, UsageError
 from deltalog.core.terms import BlankNode, key
 from deltalog.extensions.store.verify import verify
+from deltalog.knowledge_base.calls import session_of
 
 E = "http://e/"
 RULES = "PREFIX : <http://e/> :r[?x, ?y] :- :p[?x, ?y] . :r[?x, ?z] :- :r[?x, ?y], :r[?y, ?z] . :B[?x] :- :A[?x] ."
@@ -111,7 +112,7 @@ def test_random_changes_in_a_store(default_graph: str, tmp_path: Path) -> None:
         KnowledgeBase.open(tmp_path / "store", default_graph=other)
     for version, quads in versions.items():
         with KnowledgeBase.open(tmp_path / "store", version=version) as old:
-            assert old.default_graph == default_graph
+            assert session_of(old).settings.default_graph == default_graph
             assert quads_of(old) == quads
 
 

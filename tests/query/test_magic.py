@@ -10,13 +10,16 @@ from deltalog.core.tuning import Tuning
 from deltalog.evaluation.goals.adornment import AdornedName, adorn, adorned, magic
 from deltalog.evaluation.goals.goal import as_goal
 from deltalog.evaluation.goals.goal_evaluator import GoalEvaluator, rewrite
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.deltalog.parser import parse_goal
 
 X, Y, Z = Variable("X"), Variable("Y"), Variable("Z")
 
 
 def rewritten(kb: KnowledgeBase, goal: str) -> set[Rule]:
-    return set(rewrite(parse_goal(goal, "<goal>"), kb.rules, kb._explicit, kb._backend)[1].rules)
+    return set(
+        rewrite(parse_goal(goal, "<goal>"), kb.rules, session_of(kb).state.explicit, session_of(kb).backend)[1].rules
+    )
 
 
 def atom(name: str, adornment: str, *terms: Variable, asks: bool = False) -> Atom:
@@ -69,7 +72,7 @@ def test_a_bound_goal_derives_only_what_it_needs() -> None:
 def test_nothing_is_materialised_by_a_query() -> None:
     kb = KnowledgeBase(CHAIN + "edge(a, b).")
     assert list(kb.query("path(?x, b)")) == [("a",)]
-    assert kb._state is None
+    assert session_of(kb).state.materialised is None
 
 
 def test_explicit_facts_of_a_derived_predicate_are_answers() -> None:
@@ -123,7 +126,7 @@ def test_adorned_rules_over_triples_give_way_to_the_plain_ones(goal: str, tuning
     """Where adorned copies are more work than a materialisation is expected to be, nothing that TRIPLE and rdf:type
     need is copied by adornment; the answers are the same."""
     kb = KnowledgeBase(WILDCARDS, tuning=tuning)
-    goals = GoalEvaluator(kb.rules, kb._explicit, kb._backend)
+    goals = GoalEvaluator(kb.rules, session_of(kb).state.explicit, session_of(kb).backend)
     asked = as_goal(parse_goal(goal, "<goal>", kb.prefixes))
     answers = sorted(map(str, goals.by_magic(asked)))
     assert answers == sorted(map(str, KnowledgeBase(WILDCARDS, engine="naive").query(goal))) != []
@@ -135,6 +138,6 @@ def test_adorned_rules_over_triples_give_way_to_the_plain_ones(goal: str, tuning
 
 def test_a_goal_of_little_work_over_triples_stays_adorned() -> None:
     kb = KnowledgeBase("isA(?x, ?c) :- rdf:type[?x, ?c] . <http://x/C>[1] . <http://x/D>[1] . <http://x/C>[2] .")
-    goals = GoalEvaluator(kb.rules, kb._explicit, kb._backend)
+    goals = GoalEvaluator(kb.rules, session_of(kb).state.explicit, session_of(kb).backend)
     assert len(list(goals.by_magic(as_goal(parse_goal("isA(1, ?c)", "<goal>"))))) == 2
     assert [all_triples for _, all_triples in goals._rewritings] == [False]

@@ -10,6 +10,7 @@ from conftest import goal_evaluator
 from deltalog import KnowledgeBase, LimitReached, UsageError
 from deltalog.evaluation.goals.goal import as_goal
 from deltalog.evaluation.goals.qsqr import Qsqr
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.deltalog.parser import parse_goal
 
 CHAIN = "path(X, Y) :- edge(X, Y). path(X, Z) :- edge(X, Y), path(Y, Z)."
@@ -18,8 +19,8 @@ CHAIN = "path(X, Y) :- edge(X, Y). path(X, Z) :- edge(X, Y), path(Y, Z)."
 def evaluated(kb: KnowledgeBase, text: str) -> Qsqr:
     """A goal's evaluation, for a look at its tables."""
     goals, goal = goal_evaluator(kb), as_goal(parse_goal(text))
-    evaluation = Qsqr(goals.rulebase(goal.reads), goals.stored, kb._backend, goal.rules)
-    key = tuple(kb._backend.dictionary.intern(value) for value in goal.constants)
+    evaluation = Qsqr(goals.rulebase(goal.reads), goals.stored, session_of(kb).backend, goal.rules)
+    key = tuple(session_of(kb).backend.dictionary.intern(value) for value in goal.constants)
     evaluation.ask(goal.head.pred, goal.adornment, key)
     return evaluation
 
@@ -156,6 +157,8 @@ def test_dead_rows_are_not_found() -> None:
 
 def test_spark_refuses_it_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = KnowledgeBase(CHAIN)
-    monkeypatch.setattr(kb._backend, "capabilities", replace(kb._backend.capabilities, point_lookup=None))
+    monkeypatch.setattr(
+        session_of(kb).backend, "capabilities", replace(session_of(kb).backend.capabilities, point_lookup=None)
+    )
     with pytest.raises(UsageError, match='use method="magic"'):
         kb.query("path(a, ?x)", "qsqr")

@@ -24,6 +24,7 @@ from deltalog.evaluation.goals.estimate import Features
 from deltalog.evaluation.goals.goal import as_goal
 from deltalog.evaluation.goals.selector import Model, load
 from deltalog.evaluation.plan.work_counter import GivenUp
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
 from deltalog.knowledge_base.training_goals import Example, goals, multigraph, read_examples, write_examples
 from deltalog.languages.deltalog.parser import parse_goal
@@ -58,9 +59,9 @@ def test_the_estimate_counts_facts_rules_and_subqueries() -> None:
 
 def test_the_estimate_grows_with_what_is_asked() -> None:
     kb = chain(1_000)
-    one, all_ = kb.estimate("path(5, ?x)"), kb.estimate("path(?x, ?y)")
+    one, all_ = kb.training.estimate("path(5, ?x)"), kb.training.estimate("path(?x, ?y)")
     assert all_.facts > 100 * one.facts and all_.substitutions > one.substitutions
-    assert kb.estimate("path(nowhere, ?x)").facts < one.facts
+    assert kb.training.estimate("path(nowhere, ?x)").facts < one.facts
 
 
 def test_the_estimate_of_a_program_with_thousands_of_rules_is_bounded() -> None:
@@ -68,13 +69,13 @@ def test_the_estimate_of_a_program_with_thousands_of_rules_is_bounded() -> None:
         f"p{i}(X, Z) :- p{(i * 7 + k) % 500}(X, Y), p{(i * 3 + k) % 500}(Y, Z)." for i in range(500) for k in range(6)
     ]
     kb = KnowledgeBase("".join(rules) + "".join(f"p{i}(a, b)." for i in range(500)))
-    kb.estimate("p0(a, ?x)")
+    kb.training.estimate("p0(a, ?x)")
     estimator = goal_evaluator(kb)._estimators
     (one,) = estimator.values()
     assert one.looked_at <= estimate.MAX_RULES + 1
     started = time.process_time()
     for i in range(20):
-        kb.estimate(f"p{i}(a, ?x)")
+        kb.training.estimate(f"p{i}(a, ?x)")
         assert one.looked_at <= estimate.MAX_RULES + 1
     assert time.process_time() - started < 20 * 0.2
 
@@ -185,10 +186,10 @@ def test_wrong_parameters_are_refused(change: dict[str, object], tmp_path: Path)
 def test_a_knowledge_base_takes_a_model(tmp_path: Path) -> None:
     train(examples(), "tree").save(tmp_path / "model.json")
     kb = chain(10)
-    kb.selector = tmp_path / "model.json"
-    assert kb.selector.goals == 40
+    kb.training.selector = tmp_path / "model.json"
+    assert kb.training.selector.goals == 40
     with pytest.raises(DataError, match="cannot read the model"):
-        kb.selector = tmp_path / "nothing.json"
+        kb.training.selector = tmp_path / "nothing.json"
 
 
 def test_answers_say_how_they_came_about() -> None:
@@ -212,7 +213,7 @@ def test_many_goals_of_a_kind_materialise() -> None:
     kb = chain(60, materialisation_min_rows=0, magic_patience_factor=inf)
     methods = [kb.query(f"path({i}, ?x)").method for i in range(30)]
     assert "materialised" not in methods[: Tuning().goals_before_materialising] and methods[-1] == "materialised"
-    assert kb._state is not None
+    assert session_of(kb).state.materialised is not None
 
 
 def test_a_goal_that_needs_everything_materialises() -> None:
@@ -225,7 +226,7 @@ def test_an_estimate_that_is_far_too_high_is_noticed() -> None:
     kb = chain(50, qsqr_first_attempt_rows=1, goal_small_facts=10, goal_most_of_program_share=0.0)
     answers = kb.query("path(47, ?x)")
     assert answers.method == "qsqr" and "although the goal needs most" in answers.reason and len(answers) == 3
-    assert kb._state is None
+    assert session_of(kb).state.materialised is None
     assert kb.query("path(?x, ?y)").method == "materialised"
 
 
@@ -237,7 +238,7 @@ def test_qsqr_and_magic_sets_share_a_budget() -> None:
 def test_a_materialisation_that_takes_too_long_is_given_up() -> None:
     kb = chain(60, goal_small_facts=10, materialisation_patience_factor=0.0)
     assert kb.query("path(?x, ?y)").method in ("magic", "qsqr")
-    assert kb._state is None and goal_evaluator(kb).history.tried
+    assert session_of(kb).state.materialised is None and goal_evaluator(kb).history.tried
 
 
 @pytest.mark.parametrize(("compiling", "attempts", "method"), [(1e9, 2, "materialised"), (0.0, 1, "magic")])
@@ -248,7 +249,7 @@ def test_the_time_of_compiling_kernels_does_not_count(
     from deltalog.kernels.compilations import COMPILATIONS
 
     kb, made = chain(60, goal_small_facts=10), list[None]()
-    kb.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # else always magic sets
+    kb.training.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # else always magic sets
     materialise = kb._materialise
 
     def slow_at_first(*args: Any, **kwargs: Any) -> Any:
@@ -265,28 +266,28 @@ def test_the_time_of_compiling_kernels_does_not_count(
 
 def test_magic_sets_is_given_up_where_deriving_everything_should_be_less_work() -> None:
     kb = chain(60)
-    kb.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # always magic sets
+    kb.training.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # always magic sets
     history = goal_evaluator(kb).history
     assert kb.query("path(5, ?x)").method == "magic"
     history.tuning = Tuning(materialisation_min_rows=7)
     history.rules, history.facts = 0, 1  # deriving everything should be next to nothing
     answers = kb.query("path(6, ?x)")
     assert answers.method == "materialised" and "magic sets gave up after 10 rows" in answers.reason
-    assert len(answers) == 54 and kb._state is not None
+    assert len(answers) == 54 and session_of(kb).state.materialised is not None
 
 
 def test_what_is_given_up_both_ways_is_answered_by_magic_sets() -> None:
     kb = chain(60, materialisation_patience_factor=0.0, magic_patience_factor=0.0)
     answers = kb.query("path(5, ?x)")
     assert answers.method == "magic" and len(answers) == 55
-    assert kb._state is None and goal_evaluator(kb).history.tried
-    assert len(kb.solve("SELECT ?x { 5 <path> ?x }")) == 55 and kb._state is None
+    assert session_of(kb).state.materialised is None and goal_evaluator(kb).history.tried
+    assert len(kb.solve("SELECT ?x { 5 <path> ?x }")) == 55 and session_of(kb).state.materialised is None
 
 
 def test_labels_from_use(tmp_path: Path) -> None:
     kb = chain(30)
-    example = kb.learn("path(3, ?x)")
-    assert kb.examples == [example] and example.label in ("magic", "qsqr") and example.bound == "M"
+    example = kb.training.learn("path(3, ?x)")
+    assert kb.training.examples == [example] and example.label in ("magic", "qsqr") and example.bound == "M"
     write_examples([example], tmp_path / "labels.jsonl")
     write_examples([example], tmp_path / "labels.jsonl")
     assert read_examples(tmp_path / "labels.jsonl") == [example, example]
@@ -297,10 +298,10 @@ def test_labels_from_use(tmp_path: Path) -> None:
 
 def test_goals_for_training_and_for_tests() -> None:
     kb = chain(30, CHAIN + "back(X, Y) :- path(Y, X).")
-    trained = kb.training_goals(40)
+    trained = kb.training.goals(40)
     assert len(trained) == len(set(trained)) == 40
     assert "path(?X0, ?X1)" in trained and any(goal.startswith("back(") for goal in trained)
-    tested = kb.test_goals(20, without=trained)
+    tested = kb.training.test_goals(20, without=trained)
     assert not {goal for goal, _ in tested} & set(trained)
     assert {depth for _, depth in tested} > {1, 2}
 
@@ -316,7 +317,7 @@ def test_a_materialisation_that_was_stopped_serves_what_it_has() -> None:
         answers = kb.query(goal)
         assert answers.method != "materialised" and answers.complete
         assert set(answers) == set(whole.query(goal, "materialised"))
-    settled = {pred.name for pred in kb._session.settled(kb._contents())}
+    settled = {pred.name for pred in session_of(kb).queries.settled(session_of(kb).contents())}
     assert "low" in settled and "n" not in settled
     assert not kb.query("n(?x)", "materialised").complete
 
@@ -324,7 +325,7 @@ def test_a_materialisation_that_was_stopped_serves_what_it_has() -> None:
 def test_qsqr_that_is_given_up_leaves_the_goal_to_magic_sets() -> None:
     kb = chain(200, magic_patience_factor=inf)
     for rows, method in ((5.0, "magic"), (20.0, "qsqr")):
-        kb.selector = Model("tree", "tree", {"tree": 0}, rows, "", 0, 0.0)
+        kb.training.selector = Model("tree", "tree", {"tree": 0}, rows, "", 0, 0.0)
         answers = kb.query("path(50, ?x)")
         assert answers.method == method and len(answers) == 150
         assert ("gave up after 148 rows" in answers.reason) == (method == "magic")
@@ -360,9 +361,9 @@ def test_constants_that_are_nowhere_get_no_ids(method: str) -> None:
         kb.materialise()
     goal_evaluator(kb).history.tried = True  # to materialise
     kb.query("path(3, ?x)", method)
-    before = len(kb._backend.dictionary)
+    before = len(session_of(kb).backend.dictionary)
     assert [len(kb.query(f"path(n{i}, ?x)", method)) for i in range(50)] == [0] * 50
-    assert len(kb._backend.dictionary) == before
+    assert len(session_of(kb).backend.dictionary) == before
     assert len(kb.query("path(home, ?x)", method)) == 20  # the constant of a rule
     assert set(kb.query("odd(?x, 1007)", method)) == {(7,)}  # a value that a rule computes
     assert len(kb.query("edge(3, ?x), NOT path(?x, nowhere)", method)) == 1

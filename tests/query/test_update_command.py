@@ -10,6 +10,7 @@ import pytest
 
 from deltalog import IRI, KnowledgeBase
 from deltalog.apps.cli.main import main
+from deltalog.knowledge_base.calls import session_of
 
 RULES = "PREFIX : <http://e/> :r[?x, ?y] :- :p[?x, ?y] . :r[?x, ?z] :- :r[?x, ?y], :p[?y, ?z] ."
 QUADS = "<http://e/a> <http://e/p> <http://e/b> .\n<http://e/b> <http://e/p> <http://e/c> <http://e/g> .\n"
@@ -65,7 +66,7 @@ def test_the_default_graph(store: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main([*words, "--default-graph", "unnamed", "--store", str(tmp_path / "other")]) == 0
     assert json.loads(capsys.readouterr().out)["facts_total"] == 2
     with KnowledgeBase.open(tmp_path / "other") as kb:
-        assert kb.default_graph == "unnamed"
+        assert session_of(kb).settings.default_graph == "unnamed"
     assert main(["query", str(tmp_path / "other"), "SELECT ?g { GRAPH ?g { ?x <http://e/p> ?y } }"]) == 0
     assert "http://e/g" in capsys.readouterr().out
 

@@ -16,8 +16,9 @@ from deltalog import IRI, KnowledgeBase, UsageError
 from deltalog.core.rules import QUADS
 from deltalog.core.terms import Value
 from deltalog.evaluation.facts import rows
-from deltalog.evaluation.graph_relations import without_graphs
-from deltalog.evaluation.named_graphs import TripleTables
+from deltalog.extensions.graphs.membership import TripleTables
+from deltalog.extensions.graphs.relations import without_graphs
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.sparql.parse_update import parse_update
 
 Triples = list[tuple[Value, ...]]
@@ -74,9 +75,11 @@ def _term(term: ox.NamedNode | ox.BlankNode | ox.Literal) -> Value:
 
 
 def contents(kb: KnowledgeBase) -> dict[IRI | None, Triples]:
-    tables, backend = TripleTables(kb._backend), kb._backend
-    found: dict[Any, Triples] = {None: list(rows(tables.from_facts(without_graphs(kb._explicit)), 3, backend))}
-    for name, *triple in rows(tables.of(kb._explicit, QUADS), 4, backend):
+    tables, backend = TripleTables(session_of(kb).backend), session_of(kb).backend
+    found: dict[Any, Triples] = {
+        None: list(rows(tables.from_facts(without_graphs(session_of(kb).state.explicit)), 3, backend))
+    }
+    for name, *triple in rows(tables.of(session_of(kb).state.explicit, QUADS), 4, backend):
         found.setdefault(name, []).append(tuple(triple))
     return found
 

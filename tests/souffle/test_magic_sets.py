@@ -14,6 +14,7 @@ from test_random_programs import is_ungrounded, printed
 from deltalog import KnowledgeBase
 from deltalog.apps.cli.main import main
 from deltalog.core.errors import LimitReached, SyntaxProblem
+from deltalog.knowledge_base.calls import session_of
 
 ALL = '.pragma "magic-transform" "*"\n'
 GRAPH = """
@@ -116,7 +117,9 @@ def test_rules_of_other_languages_keep_all_facts() -> None:
 
 def test_unknown_relations_are_noted() -> None:
     kb = KnowledgeBase('.pragma "magic-transform" "paht"\n' + PATH, language="souffle")
-    assert [note.message for note in kb.notes] == ["unknown relation paht in .pragma magic-transform"]
+    assert [note.message for note in session_of(kb).document.notes] == [
+        "unknown relation paht in .pragma magic-transform"
+    ]
 
 
 def test_questions_are_finite() -> None:

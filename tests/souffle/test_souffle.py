@@ -16,6 +16,7 @@ from deltalog.core.errors import DataError, ProgramError, SyntaxProblem
 from deltalog.core.rules import Call, Constant
 from deltalog.functions.scalar import evaluate
 from deltalog.functions.souffle_functors import PREFIX, fields_of, record
+from deltalog.knowledge_base.calls import session_of
 
 ROOT = Path(__file__).parent.parent.parent
 PATHS = """
@@ -270,13 +271,15 @@ def test_plan_shows_stages() -> None:
 
 def test_notes() -> None:
     kb = KnowledgeBase('.decl p(x : number) brie\n.pragma "provenance" "explain"\np(1).')
-    assert [note.message for note in kb.notes] == [
+    assert [note.message for note in session_of(kb).document.notes] == [
         "brie changes nothing here",
         ".pragma provenance explain changes nothing here",
     ]
     rules = "p(x) :- q(x).\n.plan 1:(1)\n" * 3
     kb = KnowledgeBase(f".decl p(x : number)\n.decl q(x : number)\nq(1).\n{rules}")
-    assert [note.message for note in kb.notes] == [".plan changes nothing here (and in 2 more places)"]
+    assert [note.message for note in session_of(kb).document.notes] == [
+        ".plan changes nothing here (and in 2 more places)"
+    ]
 
 
 def test_columns_compute_what_values_do() -> None:

@@ -20,6 +20,7 @@ from deltalog.engines.spark import settings
 from deltalog.engines.spark.io.collect import parse_files
 from deltalog.engines.spark.residence import DriverResidence, decide, dictionary_bytes, table_bytes
 from deltalog.formats.documents import Reading
+from deltalog.knowledge_base.calls import session_of
 from tests.property.history_generator import history
 from tests.property.history_player import run
 
@@ -64,13 +65,13 @@ def budget(spark: Any) -> Iterator[Callable[[object], None]]:
 
 def held(kb: KnowledgeBase) -> int:
     """The bytes that a knowledge base in the driver holds, as last counted."""
-    residence: Any = kb._backend.capabilities.residence
+    residence: Any = session_of(kb).backend.capabilities.residence
     return int(residence.held)
 
 
 def is_in_driver(kb: KnowledgeBase) -> bool:
     assert kb.report.pipeline == "spark"
-    assert kb.report.engine == ("spark" if kb._backend.capabilities.residence is None else "local")
+    assert kb.report.engine == ("spark" if session_of(kb).backend.capabilities.residence is None else "local")
     return kb.report.engine == "local"
 
 
@@ -95,10 +96,10 @@ def test_an_update_is_one_of_the_local_engine_and_runs_no_job() -> None:
 def test_tuples_multiway_joins_and_virtual_relations_are_those_of_the_local_engine() -> None:
     kb, local = KnowledgeBase(engine="auto"), KnowledgeBase()
     for capability in ("tuple_maintenance", "small_rounds", "virtual_relations", "point_lookup", "skolem_inverse"):
-        assert type(getattr(kb._backend.capabilities, capability)) is type(
+        assert type(getattr(session_of(kb).backend.capabilities, capability)) is type(
             getattr(local._backend.capabilities, capability)
         )
-    assert kb._backend.capabilities.multiway_joins
+    assert session_of(kb).backend.capabilities.multiway_joins
 
 
 def files(folder: Path) -> Path:
@@ -243,7 +244,10 @@ def test_files_without_room_are_not_parsed_in_the_driver(budget: Any, tmp_path: 
         budget(size)
         kb = KnowledgeBase("loop(X) :- edge(X, X).", engine="auto", tuning=IN_EXECUTORS)
         kb.load(tmp_path)
-        assert len(kb._backend.codec.dictionary if hasattr(kb._backend.codec, "dictionary") else ()) <= 1
+        assert (
+            len(session_of(kb).backend.codec.dictionary if hasattr(session_of(kb).backend.codec, "dictionary") else ())
+            <= 1
+        )
         assert kb.count("loop") == 20_000
         assert not is_in_driver(kb)
         assert f"{needed}, more than the driver's budget of" in kb.report.engine_reason
@@ -255,7 +259,7 @@ def test_estimates_are_near_what_is_held(tmp_path: Path) -> None:
     lines = (f"<http://e.x/person{i}> <http://e.x/knows> <http://e.x/person{i * 7 % 9000}> .\n" for i in range(30_000))
     (folder / "people.nt").write_text("".join(lines))
     kb = KnowledgeBase(engine="auto", tuning=IN_EXECUTORS)
-    parsed = parse_files([folder], Reading(), kb._backend.far)  # type: ignore[attr-defined]
+    parsed = parse_files([folder], Reading(), session_of(kb).backend.far)  # type: ignore[attr-defined]
     parsed.frame.unpersist()
     estimated = dictionary_bytes(parsed.terms, parsed.text, Tuning())
     estimated += sum(table_bytes(rows, pred.arity, Tuning()) for pred, rows in parsed.facts)
@@ -280,9 +284,9 @@ def test_the_move_while_facts_are_added(budget: Any) -> None:
     budget(held(kb))
     kb = KnowledgeBase(PROGRAM, engine="auto")
     kb.add("edge", iter(EDGES))
-    assert kb._backend.capabilities.residence is not None
+    assert session_of(kb).backend.capabilities.residence is not None
     kb.add("other", ((i, i + 1) for i in range(20_000)))
-    assert kb._backend.capabilities.residence is None
+    assert session_of(kb).backend.capabilities.residence is None
     kb.add("edge", [("n9", "n10")])
     assert kb.count("other") == 20_000
     assert set(kb.facts("path")) == {(f"n{i}", f"n{j}") for j in range(11) for i in range(j)}
@@ -332,10 +336,10 @@ def test_the_move_in_a_change(way: str, budget: Any) -> None:
 def test_a_goal_moves_too_and_keeps_the_selector(budget: Any) -> None:
     kb, chain = far_too_long(budget)
     kb.add("edge", chain)
-    selector = kb.selector
-    kb.selector = selector
+    selector = kb.training.selector
+    kb.training.selector = selector
     assert len(kb.query("path(0, ?x)", "materialised")) == 300
-    assert kb._backend.capabilities.residence is None and kb.selector is selector
+    assert session_of(kb).backend.capabilities.residence is None and kb.training.selector is selector
     assert len(kb.query("path(?x, 300)", "magic")) == 300
 
 
@@ -372,7 +376,7 @@ def test_limits_of_the_user_are_errors_and_no_reason_to_move(option: str, most: 
     setattr(kb.limits, option, most)
     with pytest.raises(LimitReached, match=f"^materialise stopped: .*`{option}`"):
         kb.materialise()
-    assert kb._backend.capabilities.residence is not None
+    assert session_of(kb).backend.capabilities.residence is not None
 
 
 def test_the_time_limit_is_for_both_attempts(budget: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltalog import KnowledgeBase
+from deltalog.knowledge_base.calls import session_of
 
 RULES = """
 pc(X, Y) :- cw(X, Z1), ca(X, Z2), pc(Z1, Y), pc(Z2, Y).
@@ -20,7 +21,7 @@ def told(engine: str) -> list[object]:
     kb.add("pc", [(f"{kind}{m}", f"d{j}") for kind in "bc" for _, m, j in grid])
     kb.add("e", [(i, (i + step) % 12) for i in range(12) for step in (1, 2, 3)])
     kb.materialise()
-    assert kb._state is not None and kb._state.trees.relations
+    assert session_of(kb).state.materialised is not None and session_of(kb).state.materialised.trees.relations
     story: list[object] = [set(kb.facts("pc")), set(kb.facts("six"))]
     change = kb.update({"e": [(0, 6)]}, {"ca": [("a3", "a1")], "e": [(0, 1), (5, 7)]})
     story += [{name: set(facts) for name, facts in side.items()} for side in (change.added, change.removed)]

@@ -21,6 +21,7 @@ from deltalog.core.terms import IRI, BlankNode
 from deltalog.engines.spark import SparkBackend
 from deltalog.engines.spark.io import hashed_ids
 from deltalog.kernels.digest import hash_bytes
+from deltalog.knowledge_base.calls import session_of
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -148,7 +149,7 @@ def test_the_driver_obeys_the_same_limits(body: str) -> None:
     """By ids, and by values."""
     kb = KnowledgeBase(f"r(X, Y) :- e(X, Y). r(X, Z) :- {body}.", engine="spark")
     kb.add("e", [(1, 2), (2, 3)])
-    target = kb._backend.capabilities.offload.offer(kb.rules, kb._explicit).target
+    target = session_of(kb).backend.capabilities.offload.offer(kb.rules, session_of(kb).state.explicit).target
     assert target is not None and target.backend.limits is kb.limits
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from deltalog import KnowledgeBase, LimitReached
 from deltalog.core.tuning import Tuning
+from deltalog.knowledge_base.calls import session_of
 from tests.explain.proof_checker import World, key_of
 
 PROGRAM = """
@@ -55,14 +56,14 @@ def test_only_the_cone_is_collected(in_frames: None, monkeypatch: pytest.MonkeyP
     kb.add("e", [(i, i + 1) for i in range(30_000)])
     kb.materialise()
     fetched = []
-    rows = type(kb._backend).rows
+    rows = type(session_of(kb).backend).rows
 
     def counted(self: Any, table: Any) -> Any:
         found = rows(self, table)
         fetched.append(len(found[0]) if found else 0)
         return found
 
-    monkeypatch.setattr(type(kb._backend), "rows", counted)
+    monkeypatch.setattr(type(session_of(kb).backend), "rows", counted)
     assert kb.explain("two(5, 7)").height == 2
     assert sum(fetched) < 50
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from deltalog import KnowledgeBase
 from deltalog.core.tuning import Tuning
 from deltalog.engines.spark.io.decode import Decoder
+from deltalog.knowledge_base.calls import session_of
 
 LARGE = Tuning(spark_broadcast_max_terms=0, spark_broadcast_max_rows=0)  # the dictionary is joined
 
@@ -24,7 +25,7 @@ def test_rows_of_a_frequent_value_are_decoded_everywhere(
     kb.add("p", facts)
     kb.materialise()
     table = kb.facts("q").table
-    decoded, _ = Decoder.of(table.frame(), ["c0", "c1"], kb._backend)  # type: ignore[arg-type]
+    decoded, _ = Decoder.of(table.frame(), ["c0", "c1"], session_of(kb).backend)  # type: ignore[arg-type]
     sizes = [row["count"] for row in decoded.groupBy(F.spark_partition_id()).count().collect()]
     assert sum(sizes) == 2000
     assert max(sizes) < 1300, sizes  # two partitions; all rows of one value would be 1800

@@ -31,6 +31,7 @@ from deltalog.core.terms import key
 from deltalog.core.tuning import Tuning
 from deltalog.evaluation.facts import of_predicate
 from deltalog.extensions.store.verify import repair, verify
+from deltalog.knowledge_base.calls import session_of
 from deltalog.program import analyse
 from tests.property.history_generator import CYCLIC, MAINTENANCE, SCHEMES, history
 from tests.property.history_model import PREFIX, TUNINGS, Step, is_rule, parsed, rows
@@ -293,8 +294,8 @@ class StoreHistory:
 
 def _explicit(kb: KnowledgeBase) -> Facts:
     found: Facts = {}
-    for pred, table in kb._explicit.items():
-        given = {tuple(map(key, row)) for row in of_predicate(pred, table, kb._backend)}
+    for pred, table in session_of(kb).state.explicit.items():
+        given = {tuple(map(key, row)) for row in of_predicate(pred, table, session_of(kb).backend)}
         if given:
             found[pred.name, pred.arity] = given
     return found

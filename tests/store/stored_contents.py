@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from deltalog import KnowledgeBase
 from deltalog.core.terms import key
 from deltalog.evaluation.facts import of_predicate
+from deltalog.knowledge_base.calls import session_of
 
 RULES = """
 path(X, Y) :- edge(X, Y).
@@ -37,7 +38,10 @@ class Contents(NamedTuple):
 def contents(kb: KnowledgeBase) -> Contents:
     """Reads all facts, and so all of the files."""
     kb.materialise()
-    explicit = {str(pred): _rows(of_predicate(pred, table, kb._backend)) for pred, table in kb._explicit.items()}
+    explicit = {
+        str(pred): _rows(of_predicate(pred, table, session_of(kb).backend))
+        for pred, table in session_of(kb).state.explicit.items()
+    }
     facts = {name: _rows(kb.facts(name)) for name in kb.predicates}
     rules = {name: str(rule) for name, rule in kb.rule_ids.items()}
     return Contents(kb.version, _filled(explicit), _filled(facts), rules, dict(kb.prefixes))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from deltalog import DataError, KnowledgeBase, UsageError
 from deltalog.apps.cli.main import main
 from deltalog.extensions.store.verify import repair, verify
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.souffle import program as souffle_program
 from tests.souffle.test_souffle_changes import PROGRAMS, Story, shortest, some_facts, steps, visible
 from tests.store.plain_reader import read_store
@@ -71,7 +72,7 @@ def test_ordinary_programs(tmp_path: Path) -> None:
     assert kb.count("n") == 360
     kb.close()
     with KnowledgeBase.open(tmp_path / "store", version=1) as opened:
-        assert opened._state is not None  # restored, and not derived again
+        assert session_of(opened).state.materialised is not None  # restored, and not derived again
         assert set(opened.facts("n")) == WRAPPED
         assert set(opened.facts("rank")) == {("a", 0)}
     with KnowledgeBase.open(tmp_path / "store") as opened:

@@ -14,6 +14,7 @@ import pytest
 
 from deltalog import IRI, BlankNode, KnowledgeBase, Literal
 from deltalog.core.terms import DECIMAL, Kind, kind
+from deltalog.knowledge_base.calls import session_of
 from tests.store.plain_reader import Fact, Value, read_store
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -55,12 +56,16 @@ def plain(value: Any) -> Value:
 
 
 def explicit(kb: KnowledgeBase) -> set[Fact]:
-    backend = kb._backend
+    backend = session_of(kb).backend
     return {
         (pred.name, tuple(map(plain, row)))
-        for pred, table in kb._explicit.items()
+        for pred, table in session_of(kb).state.explicit.items()
         for row in zip(*map(backend.codec.values, backend.rows(table)), strict=True)
-    } | {(pred.name, ()) for pred, table in kb._explicit.items() if not pred.arity and backend.size(table)}
+    } | {
+        (pred.name, ())
+        for pred, table in session_of(kb).state.explicit.items()
+        if not pred.arity and backend.size(table)
+    }
 
 
 def check(folder: Path, version: int) -> None:

@@ -20,6 +20,7 @@ from stored_contents import contents, opened, small_store
 from deltalog import DataError, KnowledgeBase, LimitReached, UsageError
 from deltalog.core.tuning import Tuning
 from deltalog.extensions.store.store import Store
+from deltalog.knowledge_base.calls import session_of
 
 WHERE = ("/store/", "/kb.py")  # the files in which interrupts come
 
@@ -137,7 +138,7 @@ class _Failing:
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_FULL])
 def test_a_commit_that_fails(tmp_path: Path, made: bool, code: int) -> None:
     kb = small_store(tmp_path / "s")
-    store = kb._store
+    store = session_of(kb).link.store
     assert store is not None
     connection = store.catalog._connection
     store.catalog._connection = _Failing(connection, made, code)  # type: ignore[assignment]
@@ -167,7 +168,7 @@ def test_a_store_that_was_replaced_by_an_older_copy(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
     kb = KnowledgeBase.open(tmp_path / "s")
     kb.update(add={"node": [(7,)]})
-    store = kb._store
+    store = session_of(kb).link.store
     assert store is not None
     store.catalog._connection.execute("DELETE FROM versions WHERE version = 2")
     store.catalog._connection.execute("DELETE FROM changes WHERE version = 2")
@@ -204,7 +205,7 @@ def test_a_limit_in_a_snapshot_does_not_fail_the_change(tmp_path: Path, monkeypa
 @pytest.mark.parametrize("place", ["drop_snapshots", "add_snapshot"])
 def test_a_catalog_that_fails_in_a_snapshot_does_not_fail_the_change(tmp_path: Path, place: str) -> None:
     kb = small_store(tmp_path / "s", tuning=Tuning(store_max_changes=3, store_kept_snapshots=1))
-    store = kb._store
+    store = session_of(kb).link.store
     assert store is not None
     kb.update(add={"node": [("one",)]})
     kb.update(add={"node": [("two",)]})

@@ -19,15 +19,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
 from heapq import merge
 from itertools import accumulate, islice, takewhile
 from numbers import Integral, Real
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar, cast, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from deltalog.core.arguments import told
-from deltalog.core.concurrency.collector import rare_collections
 from deltalog.core.concurrency.interrupts import check_interrupts
 from deltalog.core.errors import DeltalogError, LimitReached, UsageError
 
@@ -332,40 +330,3 @@ class FactCount:
             return True
         self._allowed = self.before()
         return total <= self._allowed
-
-
-def limited(method: Method) -> Method:
-    """A method of a knowledge base that obeys the limits, as one call; when it fails, no expression is counted that
-    failed in it."""
-    call = method.__name__.strip("_")
-
-    @wraps(method)
-    def within_limits(self: Any, *args: Any, **kwargs: Any) -> Any:
-        failures = self._backend.failures.mark()
-        try:
-            with self.limits.running(call), rare_collections(self._backend.tuning.collector_min_objects):
-                return method(self, *args, **kwargs)
-        except BaseException:
-            self._backend.failures.back_to(failures)
-            raise
-
-    return cast(Method, within_limits)
-
-
-def within_budget(method: Method) -> Method:
-    """A method of a knowledge base that starts over on another engine, once, when the present one is over its budget
-    (see `backends.capabilities.residence`). Inside of another such method, that one starts over."""
-
-    @wraps(method)
-    def within(self: Any, *args: Any, **kwargs: Any) -> Any:
-        residence = self._backend.capabilities.residence
-        if residence is None or self.limits.ceiling is not None:
-            return method(self, *args, **kwargs)
-        try:
-            with residence.watched():
-                return method(self, *args, **kwargs)
-        except OverBudget as over:
-            self._move(str(over))
-        return method(self, *args, **kwargs)
-
-    return cast(Method, within)

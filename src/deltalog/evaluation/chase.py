@@ -26,13 +26,14 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.existential import ExistentialRule, existential_rules, ordinary_rules
 from deltalog.core.rule_text import print_rule
 from deltalog.core.rules import TRIPLES, TYPES, Atom, HiddenName, NegatedBody, Pred, Rule, Variable
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
+from deltalog.evaluation.backend import Backend
 from deltalog.evaluation.codec import encode_rows
 from deltalog.evaluation.equality.materialise import changed_relations
 from deltalog.evaluation.facts import rows
@@ -143,6 +144,9 @@ class ChasedMaterialisation(Materialisation[T]):
     @property
     def is_restorable(self) -> bool:
         return False
+
+    def beside(self, backend: Backend[T]) -> Self:
+        return replace(super().beside(backend), before=self.before.beside(backend))
 
     @property
     def last(self) -> Materialisation[T]:

@@ -16,10 +16,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from deltalog.core.existential import existential_rules
 from deltalog.core.rules import Pred, Rule
+from deltalog.evaluation.backend import Backend
 from deltalog.evaluation.chase import Chase, ChasedMaterialisation
 from deltalog.evaluation.equality.apply import EqualitySetting
 from deltalog.evaluation.equality.materialise import changed_relations
@@ -62,6 +63,10 @@ class StagedMaterialisation(Materialisation[T]):
     @property
     def is_restorable(self) -> bool:
         return False
+
+    def beside(self, backend: Backend[T]) -> Self:
+        stages = tuple(replace(stage, reads=stage.reads.beside(backend)) for stage in self.stages)
+        return replace(super().beside(backend), stages=stages)
 
     @property
     def last(self) -> Materialisation[T]:

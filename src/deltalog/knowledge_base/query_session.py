@@ -30,6 +30,7 @@ from deltalog.evaluation.goals.magic import show
 from deltalog.evaluation.goals.rulebase import reads
 from deltalog.evaluation.plan.work_counter import GivenUp
 from deltalog.formats.files import local_path
+from deltalog.knowledge_base.training_goals import Example
 from deltalog.languages.deltalog.parser import parse_goal
 from deltalog.languages.sparql.algebra import Select
 from deltalog.languages.sparql.answer import SparqlEvaluator
@@ -52,6 +53,7 @@ class QuerySession(Generic[T]):
         self.own_model: selector.Model | None = None  # one that was set
         self._goals: GoalEvaluator[T] | None = None
         self._queries: SparqlEvaluator[T] | None = None
+        self.examples: list[Example] = []  # of goals, that were asked to train a model
 
     # The model.
 

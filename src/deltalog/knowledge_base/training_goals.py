@@ -25,7 +25,7 @@ from deltalog.evaluation.goals.immediate_consequences import rounds
 from deltalog.program import analyse
 
 if TYPE_CHECKING:
-    from deltalog.knowledge_base.query_methods import QueryMethods
+    from deltalog.knowledge_base.facade import KnowledgeBase
 
 MAX_DEPTH = 5  # maxd
 MAX_FACTS = 50  # maxs
@@ -153,14 +153,14 @@ class Example:
         return "B" if kinds == {True} else "G" if kinds == {False} else "M"
 
 
-def examples(kb: QueryMethods, asked: Iterable[str], timeout: float = TIMEOUT) -> Iterator[Example]:
+def examples(kb: KnowledgeBase, asked: Iterable[str], timeout: float = TIMEOUT) -> Iterator[Example]:
     """Runs goals by both methods, several times: what the first time makes and keeps counts for neither.
 
     Seconds are those of this process: what else the machine does must not decide which method is the better one.
     """
     for goal in asked:
-        features = kb.estimate(goal)
-        estimating, _ = timed(partial(kb.estimate, goal))
+        features = kb.training.estimate(goal)
+        estimating, _ = timed(partial(kb.training.estimate, goal))
         qsqr, answers = timed(partial(kb.query, goal, "qsqr", timeout=timeout))
         magic, _ = timed(partial(kb.query, goal, "magic", timeout=timeout))
         work = None if answers is None else answers.work

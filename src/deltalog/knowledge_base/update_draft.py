@@ -1,26 +1,25 @@
 """A knowledge base in the course of a request: what its operations have done so far, of which it knows nothing yet.
 
-Each operation is a change of quads, which becomes a change of explicit facts (`engine.named_graphs`). A pattern is
-matched in a copy of the knowledge base that has made the changes before it, with all that follows. The copy shares the
-tables of the original, which are immutable. At the end all that was asked for is one change of the original. What is
-there already is part of it: a fact that an ontology states is the user's, too, once a request inserts it.
+Each operation is a change of quads, which becomes a change of explicit facts (`deltalog.extensions.graphs.membership`).
+A pattern is matched in the state after the changes before it, with all that follows. At the end all that was asked for
+is one request. What is there already is part of it: a fact that an ontology states is the user's, too, once a request
+inserts it.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltalog.core.rules import QUADS, UNNAMED, Pred
 from deltalog.evaluation.backend import Backend, united, without
-from deltalog.evaluation.graph_relations import without_graphs
 from deltalog.evaluation.maintenance.materialisation import exchanged
-from deltalog.evaluation.named_graphs import TripleTables, membership_change
-from deltalog.extensions.ontology.planned import Planned, RequestedChange
+from deltalog.evaluation.state import Request, State, apply
+from deltalog.extensions.graphs.membership import TripleTables, membership_change
+from deltalog.extensions.graphs.relations import without_graphs
+from deltalog.knowledge_base.session import Session
 
 if TYPE_CHECKING:
-    from deltalog.knowledge_base.facade import KnowledgeBase
     from deltalog.languages.sparql.query import Query
     from deltalog.languages.sparql.solutions import Solutions
 
@@ -46,23 +45,29 @@ class _Changes(NamedTuple):
     facts: Net = Net()
     quads: Net = Net()
 
-    def planned(self, kb: KnowledgeBase) -> Planned:
-        return kb._with_axioms(kb._rule_set, *self.facts, RequestedChange(*self.quads))
+    def request(self, state: State[Any], graphs: str) -> Request[Any]:
+        """The changes as one request, which the extension of graphs need not rewrite."""
+        return Request(state.rule_set, *self.facts, asked=self.quads, rewritten_by=frozenset((graphs,)))
 
 
 class Draft:
     """`explicit` are the explicit facts after the operations so far, `changes` is what these have asked for."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        kb._completed()
-        self._copy = copied(kb)
-        self.backend, self.explicit = kb._backend, kb._explicit
-        self.triples = TripleTables(kb._backend)
-        self.is_union = kb.default_graph == "union"
+    def __init__(self, session: Session) -> None:
+        session.completed()
+        self._session = session.beside()
+        self._before, self._graphs = session.state, session.graphs.name
+        self.backend, self.explicit = session.backend, session.state.explicit
+        self.triples = TripleTables(session.backend)
+        self.is_union = session.graphs.is_union
         self.changes, self._unseen = _Changes(), _Changes()
 
+    def request(self) -> Request[Any]:
+        """All that was asked for."""
+        return self.changes.request(self._before, self._graphs)
+
     def change(self, add: DraftTables, remove: DraftTables) -> None:
-        """Adds and removes quads; see `engine.named_graphs` for what the tables mean."""
+        """Adds and removes quads; see `deltalog.extensions.graphs.membership` for what the tables mean."""
         wanted, unwanted = membership_change(self.explicit, add, remove, self.is_union, self.backend)
         self.explicit = exchanged(self.explicit, unwanted, wanted, self.backend).tables
 
@@ -74,11 +79,11 @@ class Draft:
 
     def solve(self, query: Query) -> Solutions:
         """The solutions of a query over all that follows from the changes so far."""
-        kb, unseen = self._copy, self._unseen
+        session, unseen = self._session, self._unseen
         if any(self.backend.size(table) for net in unseen for tables in net for table in tables.values()):
-            kb._change_planned(unseen.planned(kb))
+            session.state, _ = apply(session.state, unseen.request(session.state, self._graphs), session.how)
             self._unseen = _Changes()
-        return kb._session.solve_translated(kb._contents(), query, "materialised")
+        return session.queries.solve_translated(session.contents(), query, "materialised")
 
     # Graphs.
 
@@ -98,13 +103,3 @@ class Draft:
 
     def has(self, graph: Any) -> bool:
         return graph is None or bool(self.backend.size(self.of_graph(graph)))
-
-
-def copied(kb: KnowledgeBase) -> KnowledgeBase:
-    """A knowledge base of its own with the same contents, and without a store."""
-    from deltalog.extensions.explain.source_files import SourceFiles
-
-    made = copy.copy(kb)
-    vars(made).pop("_session", None)
-    made._assign(_store=None, _version=None, _frozen=False, _files=SourceFiles(kb._backend.tuning))
-    return made

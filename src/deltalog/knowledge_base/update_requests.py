@@ -14,8 +14,8 @@ from deltalog.core.errors import DeltalogError, LimitReached, UsageError
 from deltalog.core.rules import QUADS, UNNAMED, Pred, Variable
 from deltalog.core.terms import IRI, Value
 from deltalog.evaluation.backend import united
-from deltalog.evaluation.graph_relations import without_graphs
 from deltalog.extensions.graphs.allowed_files import AllowedFiles
+from deltalog.extensions.graphs.relations import without_graphs
 from deltalog.extensions.graphs.templates import TemplateNodes, encoded, filled
 from deltalog.formats.documents import Reading
 from deltalog.knowledge_base.update_draft import Draft

@@ -24,6 +24,7 @@ from deltalog.extensions.ontology.graph import RdfTriple, triples_of
 from deltalog.extensions.ontology.imports import CATALOG
 from deltalog.extensions.ontology.load import read_document
 from deltalog.extensions.ontology.vocabulary import OWL, RDFS
+from deltalog.knowledge_base.calls import session_of
 
 TEST = "http://www.w3.org/2007/OWL/testOntology#"
 POSITIVE, NEGATIVE, CONSISTENT, INCONSISTENT = (
@@ -92,7 +93,7 @@ class Closure:
 def closure(test: OwlTest, profile: str, folder: Path) -> Closure:
     kb = KnowledgeBase(ontology=write_documents(test, folder), profile=profile)
     kb.materialise()
-    preds = [kb.predicate(name) for name in kb.predicates]
+    preds = [session_of(kb).predicate(name) for name in kb.predicates]
     facts = {pred: kb.facts(str(pred)) for pred in preds if ":" in pred.name or pred == TRIPLES}
     return Closure(frozenset(triples_of(facts)), bool(kb.inconsistencies))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +160,7 @@ def _answer(kb: KnowledgeBase, text: str, options: Namespace, progress: Progress
     from deltalog.languages.sparql.parse import is_sparql
 
     if options.selector is not None:
-        kb.selector = options.selector
+        kb.training.selector = options.selector
     in_sparql = is_sparql(text)
     if in_sparql and options.learn is not None:
         raise UsageError("--learn is for goals such as 'path(a, ?x)', not for SPARQL")
@@ -181,10 +182,12 @@ def _answer(kb: KnowledgeBase, text: str, options: Namespace, progress: Progress
 
 def _goals(kb: KnowledgeBase, text: str) -> list[str]:
     """The goals of a text, whose prefixes are those of the program and its own."""
+    from deltalog.knowledge_base.calls import session_of
     from deltalog.languages.deltalog.parser import split_goals
 
     found = split_goals(text, "<goal>", kb.prefixes)
-    kb.prefixes = dict(found.prefixes)
+    session = session_of(kb)
+    session.state = replace(session.state, prefixes=dict(found.prefixes))
     return list(found.texts) or [text]
 
 
@@ -195,5 +198,5 @@ def _show_how(
     if options.learn is not None:
         from deltalog.knowledge_base.training_goals import write_examples
 
-        write_examples([kb.learn(goal)], options.learn)
+        write_examples([kb.training.learn(goal)], options.learn)
     progress.detail(f"{answers.method} ({answers.reason}), {answers.seconds * 1000:.1f} ms")

@@ -31,6 +31,7 @@ from deltalog.apps.cli.options import (
 )
 from deltalog.apps.cli.show_facts import ROWS, is_shown, row_limit
 from deltalog.formats.formats import OUTPUT_FORMATS
+from deltalog.knowledge_base.calls import session_of
 
 if TYPE_CHECKING:
     from deltalog.apps.cli.choose_engine import EngineChoice
@@ -180,7 +181,7 @@ def _print_facts(kb: KnowledgeBase, report: Report, options: Namespace, progress
 
 def _write(kb: KnowledgeBase, options: Namespace) -> None:
     """What programs of Nemo export, unless a format or predicates are asked for; else all facts."""
-    if kb.nemo and options.format is None and not options.only:
+    if session_of(kb).document.nemo and options.format is None and not options.only:
         kb.write_exports(options.out)
     else:
         how = {"only": options.only, "derived": options.derived, "header": options.out_header}
@@ -195,14 +196,18 @@ def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) ->
     written = kb.write_outputs(folder)
     if written:
         progress.say(f"wrote {counted(len(written), 'file')} to {folder} in {kb.report.seconds['write']:.2f} s")
-    elif options.out is None and any(each.names_file for each in kb.directives):
+    elif options.out is None and any(each.names_file for each in session_of(kb).document.directives):
         progress.say("files of .output are written with --out DIR (or -D DIR)")
-    elif folder is not None and not any(each.kind in ("output", "printsize") for each in kb.directives):
+    elif folder is not None and not any(
+        each.kind in ("output", "printsize") for each in session_of(kb).document.directives
+    ):
         progress.say("the program has no .output, so nothing is written; --format csv writes all facts")
 
 
 def _find_inconsistencies(kb: KnowledgeBase, report: Report) -> None:
-    report.inconsistencies = kb.count_inconsistencies()
+    from deltalog.knowledge_base.reading import count_inconsistencies
+
+    report.inconsistencies = count_inconsistencies(session_of(kb))
     if report.inconsistencies and report.complete:
         report.inconsistency_examples = [str(each) for each in kb.inconsistencies[:INCONSISTENCIES_SHOWN]]
 
@@ -212,6 +217,9 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     from deltalog.apps.cli.choose_engine import prepare_spark
     from deltalog.apps.cli.open_store import knowledge_base
     from deltalog.apps.cli.show_facts import full_name
+    from deltalog.knowledge_base.kept_programs import check_storable
+    from deltalog.knowledge_base.programs import check_outputs
+    from deltalog.knowledge_base.reading import names_are_known
 
     if choice.engine in ("spark", "auto"):
         prepare_spark(choice, options.data, progress.say)
@@ -219,10 +227,10 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
     if options.store is not None:
-        kb.check_storable()
-    for note in kb.notes:
+        check_storable(session_of(kb))
+    for note in session_of(kb).document.notes:
         progress.say(str(note))
-    if inputs := [str(file.place) for file in kb.files if file.kind == "input"]:
+    if inputs := [str(file.place) for file in session_of(kb).document.files if file.kind == "input"]:
         progress.say(f"read {kb.explicit_facts:,} facts, from {', '.join(inputs)}")
     if load_inputs(kb, options):
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
@@ -230,10 +238,10 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         progress.say(f"reading {', '.join(str(path) for path in options.data)}")
         load_data(kb, options)
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
-    if kb.names_are_known:
+    if names_are_known(session_of(kb)):
         for name in (*options.only, *options.show):
-            kb.arity(full_name(name, kb.prefixes))
-        kb.check_outputs()
+            session_of(kb).predicate(full_name(name, kb.prefixes))
+        check_outputs(session_of(kb))
     if options.store is None:  # which may get its facts later
         _warn_of_no_facts(kb)
     return kb
@@ -243,7 +251,11 @@ def _warn_of_no_facts(kb: KnowledgeBase) -> None:
     """A program without any facts derives nothing, unless a rule needs none."""
     from deltalog.program.body_atoms import needs_facts
 
-    idle = kb.rules and all(needs_facts(rule.body) for rule in kb.rules) and not (kb.nemo or kb.has_stages)
+    idle = (
+        kb.rules
+        and all(needs_facts(rule.body) for rule in kb.rules)
+        and not (session_of(kb).document.nemo or session_of(kb).state.depends_on_order)
+    )
     if idle and not kb.explicit_facts:
         from deltalog.core.user_warnings import warn
 

@@ -52,7 +52,7 @@ def train(kb: KnowledgeBase, options: Namespace) -> int:
     """Times goals made from the program by both methods, and writes a model."""
     from deltalog.knowledge_base.fit_model import train as trained
 
-    found = [*_given(options), *_asked(kb, kb.training_goals(options.goals, options.seed), options)]
+    found = [*_given(options), *_asked(kb, kb.training.goals(options.goals, options.seed), options)]
     model = trained(found, options.classifier, ", ".join(path.name for path in options.programs))
     out = options.out or Path("selector.json")
     model.save(out)
@@ -84,15 +84,15 @@ def evaluate(kb: KnowledgeBase, options: Namespace) -> int:
     from deltalog.evaluation.goals.selector import load
     from deltalog.knowledge_base.fit_model import CLASSIFIERS, ClassifierScore, cross_validated, judged, train
 
-    asked = kb.training_goals(options.goals, options.seed)
+    asked = kb.training.goals(options.goals, options.seed)
     learnt = [*_given(options), *_asked(kb, asked, options)]
-    tested = kb.test_goals(max(1, options.goals // 2), options.seed, without=asked)
+    tested = kb.training.test_goals(max(1, options.goals // 2), options.seed, without=asked)
     examples = _asked(kb, [goal for goal, _ in tested], options)
     evaluations = []
     for classifier in CLASSIFIERS:
         model = train(learnt, classifier)
         evaluations.append(ClassifierScore(classifier, tuple(examples), judged(model, examples)))
-    shipped = load(options.model) if options.model else kb.selector
+    shipped = load(options.model) if options.model else kb.training.selector
     name = f"{'given' if options.model else 'default'} model"
     evaluations.append(ClassifierScore(name, tuple(examples), judged(shipped, examples)))
     ablation = {"all": cross_validated(learnt, options.classifier).accuracy()}

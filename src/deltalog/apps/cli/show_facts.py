@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltalog.apps.cli.options import count, counted
+from deltalog.knowledge_base.calls import session_of
 
 if TYPE_CHECKING:
     from deltalog.core.rules import Pred
@@ -80,7 +81,9 @@ def _sections(kb: KnowledgeBase, report: Report, options: Namespace, terminal: b
         full = full_name(name, kb.prefixes)
         facts = kb.derived(full) if options.derived or not options.show else kb.facts(full)
         if len(facts) or options.show:
-            yield ShownFacts(kb.predicate(full), facts.columns, _rows(facts, limit), len(facts), kb.prefixes)
+            yield ShownFacts(
+                session_of(kb).predicate(full), facts.columns, _rows(facts, limit), len(facts), kb.prefixes
+            )
 
 
 def _derived(kb: KnowledgeBase, report: Report, options: Namespace) -> Iterable[str]:
@@ -89,9 +92,13 @@ def _derived(kb: KnowledgeBase, report: Report, options: Namespace) -> Iterable[
         return []
     if options.only:
         return sorted(options.only)
-    if any(directive.kind != "input" for directive in kb.directives):  # others are printed already
-        return sorted({directive.relation for directive in kb.directives if directive.names_file})
-    exports = {name for program in kb.nemo for name in (*program.outputs, *(use.predicate for use in program.exports))}
+    if any(directive.kind != "input" for directive in session_of(kb).document.directives):  # others are printed already
+        return sorted({directive.relation for directive in session_of(kb).document.directives if directive.names_file})
+    exports = {
+        name
+        for program in session_of(kb).document.nemo
+        for name in (*program.outputs, *(use.predicate for use in program.exports))
+    }
     return sorted(name for name in report.per_predicate if not exports or name in exports)
 
 

@@ -30,7 +30,7 @@ from deltalog.apps.pipelines.offsets import (
 from deltalog.apps.pipelines.report import PipelineReport, Transfer
 from deltalog.apps.pipelines.run import NULL_HINT, PipelineRun, _target
 from deltalog.apps.pipelines.sink_records import TYPES, Record, check_new, discard, record, same
-from deltalog.apps.pipelines.sources import load_rdf, naming
+from deltalog.apps.pipelines.sources import Loader, load_rdf, naming
 from deltalog.apps.pipelines.spec import PipelineError, SinkSpec, SourceSpec, Spec
 from deltalog.apps.pipelines.state import Given, State, Wanted, change
 from deltalog.apps.pipelines.state_lock import StateLock
@@ -42,6 +42,7 @@ from deltalog.evaluation.change import Change
 from deltalog.evaluation.encode_facts import encode_facts_of
 from deltalog.evaluation.facts import Facts
 from deltalog.evaluation.maintenance.update_state import Update, difference, total
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.deltalog.parser import Document
 from deltalog.languages.load_program import read_documents
 
@@ -112,7 +113,7 @@ class StatefulRun:
             return tables
 
         with self.run.stage("read"):
-            kb.load_tables(read)
+            Loader(kb).load_tables(read)
         with self.run.stage("evaluate"):
             kb.materialise()
         self._publish(None, None, given=given[0], sources={name: one.offset for name, one in found.items()})
@@ -129,12 +130,12 @@ class StatefulRun:
                 found.update(self._changes(before.sources))
                 given_now = self._given()
                 add, remove = self._net(given_now, given_before, found, full_preds(before.sources.values()))
-            rules = kb._rule_set.becoming(self.document.rules)
+            rules = session_of(kb).state.rule_set.becoming(self.document.rules)
             pairs = (given_now, given_before), (given_before, given_now)
-            changed = any(difference(one, other, kb._backend) for one, other in pairs)
-            given[:] = [Given(kb._backend, given_now)] if changed else []
+            changed = any(difference(one, other, session_of(kb).backend) for one, other in pairs)
+            given[:] = [Given(session_of(kb).backend, given_now)] if changed else []
             same_sources = all(before.sources.get(name) == one.offset for name, one in found.items())
-            if rules is kb._rule_set and same_sources and not (add or remove or self._due_sinks(None)):
+            if rules is session_of(kb).state.rule_set and same_sources and not (add or remove or self._due_sinks(None)):
                 return None
             return Wanted(rules, add, remove, self.document.prefixes)
 
@@ -150,7 +151,7 @@ class StatefulRun:
 
     def _given(self) -> PredTables:
         """The facts of rules and ontologies."""
-        reader = TableReader(self.run.kb, encode_facts_of(self.document.rules, self.run.kb._backend))
+        reader = TableReader(self.run.kb, encode_facts_of(self.document.rules, session_of(self.run.kb).backend))
         if self.spec.ontologies:
             with naming(f"{self.spec.file}: ontologies"):
                 load_rdf(reader, SourceSpec("ontologies", "", "rdf", self.spec.ontologies), self.run.spark)  # type: ignore[arg-type]
@@ -169,7 +170,7 @@ class StatefulRun:
                 run.source_columns.setdefault(source.predicate, names)
             frame = None if source.is_rdf else run.frame(source)
             found = read_change(source, offset, run.kb, run.spark, None if source.is_rdf else run.loaded(source))
-            rows = total(found.added, run.kb._backend) + total(found.removed, run.kb._backend)
+            rows = total(found.added, session_of(run.kb).backend) + total(found.removed, session_of(run.kb).backend)
         preds = (
             sorted({*found.added, *found.removed})
             if source.is_rdf or frame is None
@@ -186,7 +187,7 @@ class StatefulRun:
         self, given: PredTables, given_before: PredTables, found: Mapping[str, SourceChange], full_before: set[Pred]
     ) -> tuple[PredTables, PredTables]:
         """Explicit facts to add and to remove; those that are there, or not there, already are left out."""
-        backend, explicit = self.run.kb._backend, self.run.kb._explicit
+        backend, explicit = session_of(self.run.kb).backend, session_of(self.run.kb).state.explicit
         add, remove, whole = dict(given), difference(given_before, given, backend), dict[Pred, Any]()
         for one in found.values():
             include(add, one.added, backend)
@@ -209,8 +210,8 @@ class StatefulRun:
         def find() -> Wanted | None:
             with self.run.stage("read"):
                 add, remove = read()
-                remove = difference(remove, self.state.given(kb), kb._backend)
-            return Wanted(kb._rule_set, add, remove) if add or remove else None
+                remove = difference(remove, self.state.given(kb), session_of(kb).backend)
+            return Wanted(session_of(kb).state.rule_set, add, remove) if add or remove else None
 
         made = change(kb, find, self.run.stage)
         if made is not None:
@@ -287,5 +288,5 @@ def _sides(made: Change) -> tuple[Mapping[str, Facts[Any]], Mapping[str, Facts[A
 def everything(kb: Any, sink: SinkSpec) -> Any:
     """All facts of the predicate of a sink, as a change that adds them."""
     facts = kb.facts(sink.predicate)
-    none = Facts(facts.columns, kb._backend.empty(len(facts.columns)), kb._backend)
+    none = Facts(facts.columns, session_of(kb).backend.empty(len(facts.columns)), session_of(kb).backend)
     return Change({sink.predicate: facts}, {sink.predicate: none}, None)  # type: ignore[arg-type]

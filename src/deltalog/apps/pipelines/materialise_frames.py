@@ -14,6 +14,7 @@ from deltalog.core.arguments import names_of, told
 from deltalog.core.errors import UsageError
 from deltalog.core.naming import split
 from deltalog.core.rules import Pred
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 from deltalog.languages.load_program import Sources
 from deltalog.program.column_names import ColumnNames
@@ -53,8 +54,8 @@ def materialise(
             kb.add(predicate, frame)
     kb.materialise()
     names, derived = ColumnNames.of_sources(kb.rules, columns), kb.program.derived
-    wanted = [name for name in kb.predicates if kb.predicate(name) in derived] if chosen is None else chosen
-    return {name: kb.facts(name).named(names.of(kb.predicate(name))).to_spark() for name in wanted}
+    wanted = [name for name in kb.predicates if session_of(kb).predicate(name) in derived] if chosen is None else chosen
+    return {name: kb.facts(name).named(names.of(session_of(kb).predicate(name))).to_spark() for name in wanted}
 
 
 def _check_arity(predicate: str, columns: list[str], preds: Iterable[Pred]) -> None:

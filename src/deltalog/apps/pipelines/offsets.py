@@ -29,6 +29,8 @@ from deltalog.apps.pipelines.state_tables import PredTables
 from deltalog.core.errors import DataError
 from deltalog.core.rules import Pred
 from deltalog.formats.documents import Reading
+from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.changes import encoded
 from deltalog.knowledge_base.facade import KnowledgeBase
 
 Offset = Mapping[str, Any]
@@ -42,20 +44,20 @@ class TableReader:
     tables: PredTables = field(default_factory=dict)
 
     def add(self, predicate: str, frame: DataFrame) -> None:
-        self.take(self.kb._encoded({predicate: frame}))
+        self.take(encoded(session_of(self.kb), {predicate: frame}))
 
     def load(
         self, *paths: str | PathLike[str], base: str | None, shared_blank_nodes: bool, strict: bool, graphs: bool
     ) -> None:
         reading = Reading(base, shared_blank_nodes, strict, graphs)
-        self.take(self.kb._backend.codec.read([Path(path) for path in paths], reading))
+        self.take(session_of(self.kb).backend.codec.read([Path(path) for path in paths], reading))
 
     def load_tables(self, read: Any) -> None:
-        self.take(read(self.kb._backend))
+        self.take(read(session_of(self.kb).backend))
 
     def take(self, tables: Mapping[Pred, Any]) -> None:
         """Adds tables to those that were read."""
-        include(self.tables, tables, self.kb._backend)
+        include(self.tables, tables, session_of(self.kb).backend)
 
 
 def include(tables: PredTables, others: Mapping[Pred, Any], backend: Any) -> None:
@@ -104,7 +106,7 @@ def _read(reader: TableReader, source: SourceSpec, spark: Any, frame: DataFrame 
 
 
 def _encoded(kb: KnowledgeBase, source: SourceSpec, rows: DataFrame | None, adding: bool = True) -> PredTables:
-    return {} if rows is None else kb._encoded({source.predicate: arguments(source, rows)}, adding=adding)
+    return {} if rows is None else encoded(session_of(kb), {source.predicate: arguments(source, rows)}, adding=adding)
 
 
 # New files.

@@ -23,7 +23,7 @@ from deltalog.apps.pipelines.lineage import lineage
 from deltalog.apps.pipelines.report import PipelineReport, Transfer, Violation
 from deltalog.apps.pipelines.report_html import as_html
 from deltalog.apps.pipelines.sinks import write_changes, write_frame
-from deltalog.apps.pipelines.sources import arguments, load_rdf, naming, rdf_files, source_frame
+from deltalog.apps.pipelines.sources import Loader, arguments, load_rdf, naming, rdf_files, source_frame
 from deltalog.apps.pipelines.spec import (
     ConstraintSpec,
     PipelineError,
@@ -37,6 +37,7 @@ from deltalog.core.errors import DataError
 from deltalog.core.rules import Pred, Rule
 from deltalog.evaluation.capabilities import required
 from deltalog.evaluation.report import Round
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 from deltalog.program.column_names import ColumnNames
 
@@ -71,7 +72,7 @@ class Pipeline:
 
     def check(self, spark: SparkSession | None = None, *, master: str | None = None) -> list[PipelineProblem]:
         """All mistakes and warnings that can be found before a job runs."""
-        return [*check_state(self.spec), *check(self.spec, session_of(self.spec, spark, master)).problems]
+        return [*check_state(self.spec), *check(self.spec, spark_session(self.spec, spark, master)).problems]
 
     def run(
         self,
@@ -87,7 +88,7 @@ class Pipeline:
         """
         refuse_misuse_of_state(self.spec)
         refuse(check_rules_alone(self.spec))  # before the seconds that a JVM takes
-        spark = session_of(self.spec, spark, master)
+        spark = spark_session(self.spec, spark, master)
         checked = check(self.spec, spark)
         refuse(checked)
         for problem in checked.problems:
@@ -106,7 +107,7 @@ class Pipeline:
             return run_streams(stateful) if self.spec.streams else stateful.batch()
 
 
-def session_of(spec: Spec, spark: Any = None, master: str | None = None) -> SparkSession:
+def spark_session(spec: Spec, spark: Any = None, master: str | None = None) -> SparkSession:
     """The session of a pipeline: the one given, or the active one, or a new one with the settings of the file."""
     from deltalog.engines.spark.startup.session import session
 
@@ -178,7 +179,7 @@ class PipelineRun:
 
     def jobs(self, name: str) -> AbstractContextManager[None]:
         """A block of code whose jobs are counted, and have a name in the Spark UI."""
-        return required(self.kb._backend.capabilities.metrics).scope(name)
+        return required(session_of(self.kb).backend.capabilities.metrics).scope(name)
 
     # Sources.
 
@@ -196,7 +197,7 @@ class PipelineRun:
         with naming(f"{self.spec.file}: {place}", NULL_HINT):
             if source.is_rdf:
                 with self.jobs(f"read {source.name}"):
-                    load_rdf(self.kb, source, self.spark)
+                    load_rdf(Loader(self.kb), source, self.spark)
                 tables = {pred for preds in self.source_preds.values() for pred in preds}
                 preds = sorted(self.kb.program.data - tables)
             else:
@@ -227,7 +228,7 @@ class PipelineRun:
 
     def columns(self, predicate: str) -> tuple[str, ...]:
         """The names of the columns of a predicate."""
-        return ColumnNames.of_sources(self.rules, self.source_columns).of(self.kb.predicate(predicate))
+        return ColumnNames.of_sources(self.rules, self.source_columns).of(session_of(self.kb).predicate(predicate))
 
     # Constraints.
 
@@ -247,7 +248,7 @@ class PipelineRun:
         """UsageError for a predicate of a sink that neither rules nor data have: in RDF they are known only now."""
         for sink in self.spec.all_sinks:
             with naming(f"{self.spec.file}: {sink.place}.predicate"):
-                self.kb.predicate(sink.predicate)
+                session_of(self.kb).predicate(sink.predicate)
 
     def violations(self, constraint: ConstraintSpec) -> Violation:
         facts, columns = self.facts(constraint.predicate, constraint.place), self.columns(constraint.predicate)
@@ -311,7 +312,7 @@ class PipelineRun:
         found, report = self.kb.report, self.report
         report.engine, report.engine_reason = found.engine, found.engine_reason
         report.facts, report.facts_in, report.rounds = dict(found.per_predicate), found.facts_in, found.round_count
-        sinks = [(sink, self.kb.predicate(sink.predicate)) for sink in self.spec.all_sinks]
+        sinks = [(sink, session_of(self.kb).predicate(sink.predicate)) for sink in self.spec.all_sinks]
         report.lineage = lineage(self.source_preds, self.kb.rules, self.kb.program.bridges, sinks)
         if self.spec.report is not None:
             with naming(f"{self.spec.file}: report"):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deltalog.apps.pipelines.failures import failed_in_spark, first_line, unlogged
 from deltalog.apps.pipelines.hadoop import FileStatus, Hadoop
@@ -18,6 +18,8 @@ from deltalog.core.limits import OverBudget
 from deltalog.core.rules import Pred
 from deltalog.formats.documents import Reading
 from deltalog.formats.files import name_of
+from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.changes import load_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,7 +119,28 @@ def rdf_files(source: SourceSpec, spark: SparkSession) -> dict[str, list[FileSta
     return found
 
 
-def load_rdf(kb: KnowledgeBase, source: SourceSpec, spark: SparkSession) -> None:
+class FactReader(Protocol):
+    """What takes the facts of a source."""
+
+    def load(self, *paths: Path, base: str | None, shared_blank_nodes: bool, strict: bool, graphs: bool) -> None: ...
+
+    def load_tables(self, read: Callable[[Any], Mapping[Pred, Any]]) -> None: ...
+
+
+class Loader:
+    """Adds facts to a knowledge base."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._session, self.load = session_of(kb), kb.load
+
+    def load_tables(self, read: Callable[[Any], Mapping[Pred, Any]]) -> None:
+        """Adds the facts that a reader makes tables of, with the backend of the knowledge base."""
+        session = self._session
+        with session.lock.held:
+            session.within_budget(lambda: load_tables(session, lambda: read(session.backend)))
+
+
+def load_rdf(reader: FactReader, source: SourceSpec, spark: SparkSession) -> None:
     """Adds the facts of an RDF source. Local files with their usual endings are split as `kb.load` does."""
     files = rdf_files(source, spark)
     reading = Reading(source.base, source.shared_blank_nodes, source.strict, graphs=False)
@@ -126,10 +149,10 @@ def load_rdf(kb: KnowledgeBase, source: SourceSpec, spark: SparkSession) -> None
     if fitting and all(path is not None for path in local):
         paths = [path for path in local if path is not None]
         shared, strict = source.shared_blank_nodes, source.strict
-        kb.load(*paths, base=source.base, shared_blank_nodes=shared, strict=strict, graphs=False)
+        reader.load(*paths, base=source.base, shared_blank_nodes=shared, strict=strict, graphs=False)
         return
     uris = {format: [file.uri for file in some] for format, some in files.items()}
-    kb.load_tables(lambda backend: _uri_tables(uris, reading, backend))
+    reader.load_tables(lambda backend: _uri_tables(uris, reading, backend))
 
 
 def _uri_tables(uris: Mapping[str, list[str]], reading: Reading, backend: Any) -> dict[Pred, Any]:

@@ -32,7 +32,6 @@ from deltalog.apps.pipelines.manifest import (
 from deltalog.apps.pipelines.state_lock import StateLock
 from deltalog.apps.pipelines.state_tables import PredTables, StateTables, StoredRows, state_tables
 from deltalog.core.errors import DataError, UsageError
-from deltalog.core.limits import within_budget
 from deltalog.core.rules import Pred
 from deltalog.engines.spark.settings import SALT, salt
 from deltalog.evaluation.capabilities import required
@@ -45,8 +44,10 @@ from deltalog.evaluation.maintenance.snapshot import (
     stored_relations,
 )
 from deltalog.evaluation.maintenance.update_state import Update
-from deltalog.extensions.ontology.planned import RequestedChange
+from deltalog.evaluation.state import Request
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
+from deltalog.knowledge_base.stores import restore
 from deltalog.languages.stored_rules import KeptPrograms, StoredRules
 from deltalog.program.rule_set import RuleSet
 
@@ -61,7 +62,7 @@ class Given(NamedTuple):
 
     def on(self, kb: KnowledgeBase) -> PredTables:
         """The tables on the backend of a knowledge base, which may have moved to another one."""
-        if self.backend is kb._backend:
+        if self.backend is session_of(kb).backend:
             return self.tables
         moved: PredTables = required(self.backend.capabilities.residence).move(self.tables).tables
         return moved
@@ -146,21 +147,22 @@ class State:
         found = tables.read(folders, manifest.relations)
         kinds = {kind: {r.pred: found[r.number] for r in manifest.relations if r.kind == kind} for kind in _KINDS}
         rules = manifest.rules.rule_set(KeptPrograms())
-        self._restored = kb._restore(rules, kinds[EXPLICIT], kinds[DERIVED], manifest, tables.list_schemes)
+        facts = kinds[EXPLICIT], kinds[DERIVED]
+        self._restored = restore(session_of(kb), rules, *facts, manifest, tables.list_schemes)
         if tables.list_schemes:
             self._pinned = frozenset(folder.version for folder in manifest.data)
-        self._given = Given(kb._backend, kinds[GIVEN])
+        self._given = Given(session_of(kb).backend, kinds[GIVEN])
         return kinds[GIVEN]
 
     def given(self, kb: KnowledgeBase) -> PredTables:
         """The facts of rules and ontologies of the current version, on the backend of a knowledge base."""
         if self._given is None:
             return {}
-        self._given = Given(kb._backend, self._given.on(kb))
+        self._given = Given(session_of(kb).backend, self._given.on(kb))
         return self._given.tables
 
     def _tables(self, kb: KnowledgeBase) -> StateTables:
-        return state_tables(kb._backend, self.spark)
+        return state_tables(session_of(kb).backend, self.spark)
 
     def _folder(self, version: int) -> str:
         return f"{self.uri}/{DATA}/{version}"
@@ -181,24 +183,24 @@ class State:
         materialisation of the knowledge base (None: it was made from scratch); `given` are the facts of rules and
         ontologies, if they have changed."""
         self._check_writer()
-        if kb.has_stages:
+        if session_of(kb).state.depends_on_order:
             raise UsageError(
                 "the state of a pipeline cannot have existential rules, or Soufflé programs with choice-domain, "
                 "subsumption or the like; run it without a state"
             )
-        KeptPrograms().check_storable(kb._rule_set.numbers)
-        state = kb._materialised()
+        KeptPrograms().check_storable(session_of(kb).state.rule_set.numbers)
+        state = session_of(kb).materialised()
         old, tables, version = self.manifest, self._tables(kb), self.version + 1
         deltas = old is not None and update is not None and self._restored and not self._is_due(old, kb)
         if old is not None and update is not None and deltas:
-            draft, known = _Draft(kb._backend, old.next_relation, is_delta=True), old.of_kind(DERIVED)
+            draft, known = _Draft(session_of(kb).backend, old.next_relation, is_delta=True), old.of_kind(DERIVED)
             draft.change(EXPLICIT, old.of_kind(EXPLICIT), state.explicit, explicit_delta(state, update))
             now = stored_relations(state, tables.list_schemes)
             draft.change(DERIVED, known, now, relations_delta(state, update, tables.list_schemes, known))
             if given is None:
                 draft.keep(old.of_kind(GIVEN).values())
         else:
-            draft = _Draft(kb._backend)
+            draft = _Draft(session_of(kb).backend)
             draft.whole(EXPLICIT, state.explicit)
             draft.whole(DERIVED, stored_relations(state, tables.list_schemes))
             given = given or self._given
@@ -211,7 +213,7 @@ class State:
             None if old is None else old.version,
             datetime.now(UTC).isoformat(timespec="seconds"),
             salt(self.spark),
-            StoredRules.of(kb._rule_set),
+            StoredRules.of(session_of(kb).state.rule_set),
             dict(kb.prefixes),
             shape_of(state),
             tuple(sorted(map(int, state.program.scope.numbers))),
@@ -222,7 +224,7 @@ class State:
             _kept(streams, old.streams if old else {}),
             _kept(sinks, old.sinks if old else {}),
         )
-        self._publish(manifest, kb._backend.tuning.state_kept_versions)
+        self._publish(manifest, session_of(kb).backend.tuning.state_kept_versions)
         return manifest
 
     def _check_writer(self) -> None:
@@ -238,7 +240,7 @@ class State:
     def _is_due(self, manifest: Manifest, kb: KnowledgeBase) -> bool:
         """Whether the next version is to be a base."""
         base, *deltas = manifest.data
-        tuning = kb._backend.tuning
+        tuning = session_of(kb).backend.tuning
         rows = sum(folder.rows for folder in deltas)
         return len(deltas) >= tuning.state_max_deltas or rows > tuning.state_max_delta_share * max(base.rows, 1)
 
@@ -277,7 +279,6 @@ class Wanted(NamedTuple):
     prefixes: Mapping[str, str] | None = None
 
 
-@within_budget
 def change(
     kb: KnowledgeBase,
     find: Callable[[], Wanted | None],
@@ -285,11 +286,17 @@ def change(
 ) -> tuple[Change, Update[Any]] | None:
     """Changes facts and rules of a knowledge base in one update, if there is anything to change. The tables of the
     change are found with the backend of the knowledge base: again, if it moves to another one. `stage` measures."""
-    wanted = find()
-    if wanted is None:
-        return None
-    with stage("update"), kb._lock.held:
-        return kb._change(wanted.rules, RequestedChange(wanted.add, wanted.remove), wanted.prefixes)
+    session = session_of(kb)
+
+    def made() -> tuple[Change, Update[Any]] | None:
+        wanted = find()
+        if wanted is None:
+            return None
+        with stage("update"), session.lock.held:
+            prefixes = wanted.prefixes or {}
+            return session.make(Request(wanted.rules, wanted.add, wanted.remove, prefixes=prefixes))
+
+    return session.within_budget(made)
 
 
 class _Draft:

@@ -8,6 +8,7 @@ from typing import Any
 from deltalog.apps.pipelines.manifest import Manifest
 from deltalog.apps.pipelines.state import Given, State
 from deltalog.core.errors import DataError, UsageError
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 
 
@@ -20,8 +21,8 @@ def export_store(
         state = State.open(_session(kb), uri)
         if state.version:
             raise UsageError(f"{uri} has a state already (version {state.version}); choose another URI")
-        kb._completed()
-        return state.commit(kb, None, given=Given(kb._backend, {}))
+        session_of(kb).completed()
+        return state.commit(kb, None, given=Given(session_of(kb).backend, {}))
 
 
 def import_state(uri: str, store: str | PathLike[str], spark: Any = None) -> None:
@@ -37,5 +38,5 @@ def import_state(uri: str, store: str | PathLike[str], spark: Any = None) -> Non
 
 def _session(kb: KnowledgeBase) -> Any:
     """The Spark session of a knowledge base."""
-    backend: Any = kb._backend
+    backend: Any = session_of(kb).backend
     return getattr(backend, "far", backend).spark

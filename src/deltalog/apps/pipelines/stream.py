@@ -24,6 +24,8 @@ from deltalog.apps.pipelines.sources import arguments, naming, stream_frame
 from deltalog.apps.pipelines.spec import SourceSpec
 from deltalog.core.errors import DataError, DeltalogError
 from deltalog.core.rules import Pred
+from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.changes import encoded
 
 log = logging.getLogger(__name__)
 STREAMS = "streams"
@@ -138,11 +140,13 @@ class Streams:
         kb = self._stateful.run.kb
         with naming(f"{self._stateful.spec.file}: {source.place}", NULL_HINT):
             inserted, deleted = operations(source, rows) if source.changes.operation else (rows, None)
-            added = kb._encoded({source.predicate: arguments(source, inserted)})
+            added = encoded(session_of(kb), {source.predicate: arguments(source, inserted)})
             removed = (
-                {} if deleted is None else kb._encoded({source.predicate: arguments(source, deleted)}, adding=False)
+                {}
+                if deleted is None
+                else encoded(session_of(kb), {source.predicate: arguments(source, deleted)}, adding=False)
             )
-        self._note(source, sum(map(kb._backend.size, (*added.values(), *removed.values()))))
+        self._note(source, sum(map(session_of(kb).backend.size, (*added.values(), *removed.values()))))
         return added, removed
 
     def _note(self, source: SourceSpec, rows: int) -> None:

@@ -57,6 +57,7 @@ from deltalog.apps.server.security import SecureHeaders, check_request, check_wr
 from deltalog.apps.server.settings import Settings
 from deltalog.apps.server.subscriptions import GoalDeltas
 from deltalog.apps.server.versions import Versions
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 
 T = TypeVar("T")
@@ -118,7 +119,8 @@ class Server:
     def _follows(self) -> bool:
         """Whether another process may change what is served."""
         kb = self.versions.kb
-        return kb._store is not None and kb._store.readonly and not kb._pinned
+        link = session_of(kb).link
+        return link is not None and link.store.readonly and not link.pinned
 
     async def _follow(self) -> None:
         while True:

@@ -14,6 +14,7 @@ from deltalog.core.terms import Value
 from deltalog.evaluation.facts import Facts
 from deltalog.evaluation.plan.iri_display import shortened
 from deltalog.formats.json_values import json_value
+from deltalog.knowledge_base.calls import session_of
 
 if TYPE_CHECKING:
     from deltalog.knowledge_base.facade import KnowledgeBase
@@ -53,7 +54,7 @@ def difference(
     most: int,
 ) -> JsonDocument:
     """Facts and rules that come and go."""
-    names = kb._names({*added, *removed})
+    names = session_of(kb).names({*added, *removed})
     return {
         "added": changed_facts(added, names, most),
         "removed": changed_facts(removed, names, most),

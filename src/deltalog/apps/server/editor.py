@@ -11,8 +11,9 @@ from deltalog.apps.server.errors import diagnostic, placed_message
 from deltalog.apps.server.fields import Field
 from deltalog.core.errors import DeltalogError, ProgramError
 from deltalog.functions.signatures import AGGREGATES, FUNCTIONS
+from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.changes import check_addable
 from deltalog.knowledge_base.facade import KnowledgeBase
-from deltalog.knowledge_base.language_methods import check_addable
 from deltalog.languages.deltalog.parser import parse_goal
 from deltalog.languages.load_program import read_documents
 from deltalog.languages.sparql.parse import WELL_KNOWN, is_sparql, parse
@@ -55,7 +56,7 @@ def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
         own = analyse(given.rules)
         yield from (diagnostic(each, text) for each in (*given.warnings, *own.warnings))
         check_addable(given)
-        analyse([*kb.rules, *given.rules], kb._explicit)
+        analyse([*kb.rules, *given.rules], session_of(kb).state.explicit)
     except ProgramError as error:
         yield from (diagnostic(each, text) for each in error.diagnostics)
     except DeltalogError as error:
@@ -65,7 +66,7 @@ def _check_rules(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
 def _check_goal(text: str, kb: KnowledgeBase) -> Iterator[JsonDocument]:
     try:
         literals = parse_goal(text, "<goal>", kb.prefixes)
-        kb._contents().check_goal(literals)
+        session_of(kb).contents().check_goal(literals)
     except ProgramError as error:
         yield from map(diagnostic, error.diagnostics)
     except DeltalogError as error:
@@ -86,7 +87,7 @@ def _unplaced(error: DeltalogError) -> JsonDocument:
 
 def complete(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     kb, wanted = reading.kb, asked["prefix"].lower()
-    known = [(name, label(name, kb.prefixes), pred) for name, pred in kb._names().by_name.items()]
+    known = [(name, label(name, kb.prefixes), pred) for name, pred in session_of(kb).names().by_name.items()]
     found = sorted(
         (not (name.lower().startswith(wanted) or short.lower().startswith(wanted)), short, name, pred.arity)
         for name, short, pred in known

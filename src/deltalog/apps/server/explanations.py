@@ -7,6 +7,7 @@ from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, Reading
 from deltalog.apps.server.errors import wrong
 from deltalog.apps.server.fields import Field
 from deltalog.apps.server.rules import RuleGraph, work_of
+from deltalog.knowledge_base.calls import session_of
 
 STEPS, MOST_PROOFS, MOST_STEPS = 1_000, 20, 20_000
 SHOWN = (
@@ -45,7 +46,7 @@ def _plan_of_rules(reading: ReadingHandler) -> JsonDocument:
         {"id": number, "text": part, "facts": graph.facts(number), **done.get(number, unknown)}
         for number, part in enumerate(parts, 1)
     ]
-    return {"text": text, "summary": head, "nodes": nodes, "seconds": dict(kb._report.seconds)}
+    return {"text": text, "summary": head, "nodes": nodes, "seconds": dict(session_of(kb).state.report.seconds)}
 
 
 def _plan_of_goal(reading: ReadingHandler, goal: str) -> JsonDocument:

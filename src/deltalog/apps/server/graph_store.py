@@ -8,7 +8,7 @@ through a file of its own in a private folder: the readers of files are then tho
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,7 +30,9 @@ from deltalog.core.errors import DataError
 from deltalog.core.terms import IRI
 from deltalog.evaluation.change import Change
 from deltalog.formats.documents import Reading
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
+from deltalog.knowledge_base.graphs import carry_out
 from deltalog.languages.sparql.update_operations import Clear, Load, UpdateOperation
 
 SUFFIXES = {
@@ -78,7 +80,7 @@ def post(service: Service, asked: Asked) -> Answered:
 def delete(service: Service, asked: Asked) -> Answered:
     graph = graph_of(asked)
     _check_there(service.versions.present.kb, graph)
-    return _changed(service, lambda kb: kb._carry_out([Clear(graph or "DEFAULT")], (), Reading()), 200)
+    return _changed(service, lambda kb: _carried_out(kb, [Clear(graph or "DEFAULT")], (), Reading()), 200)
 
 
 def _loaded(service: Service, asked: Asked, before: list[UpdateOperation]) -> Answered:
@@ -92,11 +94,19 @@ def _loaded(service: Service, asked: Asked, before: list[UpdateOperation]) -> An
             path.write_bytes(asked.body)
             operations = [*before, Load(IRI(path.as_uri()), graph)]
             try:
-                return kb._carry_out(operations, [folder], Reading(base))
+                return _carried_out(kb, operations, [folder], Reading(base))
             except DataError as problem:  # the file is nobody's business
                 raise DataError(str(problem).replace(str(path), "the body")) from None
 
     return _changed(service, load, 201 if is_new else 200)
+
+
+def _carried_out(
+    kb: KnowledgeBase, operations: list[UpdateOperation], folders: Sequence[str], reading: Reading
+) -> Change:
+    session = session_of(kb)
+    with session.lock.held:
+        return session.run("sparql_update", lambda: carry_out(session, operations, folders, reading))
 
 
 def _changed(service: Service, make: Callable[[KnowledgeBase], Change], status: int) -> Answered:

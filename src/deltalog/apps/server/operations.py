@@ -10,6 +10,7 @@ from deltalog.apps.server.documents import JsonDocument
 from deltalog.apps.server.endpoints import Answered, Asked, Endpoint, HandlerWork, RouteCall, Service
 from deltalog.apps.server.metrics import MEDIA_TYPE
 from deltalog.core.limits import resident_memory
+from deltalog.knowledge_base.calls import session_of
 
 STARTED = time.time()
 
@@ -31,12 +32,12 @@ def health(service: Service, _: Asked) -> JsonDocument:
 
 def _sizes(service: Service) -> dict[Any, int]:
     kb = service.versions.present.kb
-    return {pred: kb._backend.size(table) for pred, table in kb._completed().facts.whole()}
+    return {pred: session_of(kb).backend.size(table) for pred, table in session_of(kb).completed().facts.whole()}
 
 
 def metrics(service: Service, _: Asked) -> Answered:
     versions = service.versions
-    values = len(versions.present.kb._backend.dictionary)  # type: ignore[attr-defined]
+    values = len(session_of(versions.present.kb).backend.dictionary)  # type: ignore[attr-defined]
     gauges: dict[str, tuple[str, float]] = {
         "deltalog_version": ("The present version.", versions.present.number),
         "deltalog_facts": ("Facts, explicit and derived.", sum(_sizes(service).values())),

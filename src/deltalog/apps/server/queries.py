@@ -11,6 +11,7 @@ from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, Reading
 from deltalog.apps.server.errors import wrong
 from deltalog.apps.server.fields import TIMEOUT, Field
 from deltalog.apps.server.versions import MARK
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.query_session import METHODS
 
 ROWS, PAGE = 1_000, 100
@@ -68,7 +69,7 @@ def facts(reading: ReadingHandler, asked: Asked) -> JsonDocument:
 
 def _page(reading: ReadingHandler, asked: Asked, first: int) -> JsonDocument:
     kb, name, most = reading.kb, asked["predicate"], min(asked["limit"], reading.settings.rows)
-    pred = kb.predicate(name)
+    pred = session_of(kb).predicate(name)
     found = (kb.derived if asked["derived"] else kb.facts)(name)
     rows, total = found.page(first, most), len(found)
     end = first + len(rows)
@@ -87,12 +88,14 @@ def _page(reading: ReadingHandler, asked: Asked, first: int) -> JsonDocument:
 
 def predicates(reading: ReadingHandler, _: Asked) -> JsonDocument:
     kb = reading.kb
-    contents, names = kb._contents(), kb._names().by_name
-    size = kb._backend.size
+    contents, names = session_of(kb).contents(), session_of(kb).names().by_name
+    size = session_of(kb).backend.size
     listed: list[dict[str, Any]] = []
     for name, pred in names.items():
         facts, explicit = size(contents.table(pred)), size(contents.explicit[pred]) if pred in contents.explicit else 0
-        derived = size(contents.table(pred, derived=True)) if kb.has_stages else facts - explicit
+        derived = (
+            size(contents.table(pred, derived=True)) if session_of(kb).state.depends_on_order else facts - explicit
+        )
         numbers = {"facts": facts, "explicit": explicit, "derived": derived}
         listed.append({"name": name, "label": documents.label(name, kb.prefixes), "arity": pred.arity, **numbers})
     return {"prefixes": dict(kb.prefixes), "predicates": listed}

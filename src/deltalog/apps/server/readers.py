@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.facade import knowledge_base_of
 from deltalog.knowledge_base.frozen import frozen
 
 if TYPE_CHECKING:
@@ -38,8 +40,12 @@ class Readers:
             number, free = self._free.pop()
         except IndexError:
             number, free = 0, None
-        kb = free if free is not None and number == version.number else frozen(version.kb, free)
+        kb = free if free is not None and number == version.number else _frozen(version.kb, free)
         try:
             yield kb
         finally:
             self._free.append((version.number, kb))
+
+
+def _frozen(kb: KnowledgeBase, free: KnowledgeBase | None) -> KnowledgeBase:
+    return knowledge_base_of(frozen(session_of(kb), None if free is None else session_of(free)))

@@ -9,6 +9,7 @@ from deltalog.apps.server.documents import JsonDocument
 from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
 from deltalog.core.rules import Aggregate, Pred, Rule
 from deltalog.evaluation.plan.iri_display import shortened
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 from deltalog.program import HyperNode, Program
 from deltalog.program.body_atoms import negative
@@ -25,14 +26,14 @@ class RuleGraph:
     """The rules of a knowledge base among its hyper-nodes."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb, self.program = kb, kb._completed().program
+        self.kb, self.program = kb, session_of(kb).completed().program
         self.nodes = [RuleNode(number, node) for number, node in enumerate(self.program.hyper_nodes, 1)]
         self._by_head: dict[Pred, list[RuleNode]] = {}
         for node in self.nodes:
             for pred in node.node.heads:
                 self._by_head.setdefault(pred, []).append(node)
         self._numbers = {id(node): number for number, node in self.nodes}
-        self._names = {pred: name for name, pred in kb._names(self.program.preds).by_name.items()}
+        self._names = {pred: name for name, pred in session_of(kb).names(self.program.preds).by_name.items()}
 
     def home(self, rule: Rule) -> RuleNode | None:
         """The hyper-node that evaluates a rule: as it is, by the scheme of its head, or with a separate aggregate."""
@@ -50,7 +51,7 @@ class RuleGraph:
 
     def facts(self, number: int) -> int:
         """How many facts the predicates of a hyper-node have that users see."""
-        contents, size = self.kb._contents(), self.kb._backend.size
+        contents, size = session_of(self.kb).contents(), session_of(self.kb).backend.size
         return sum(size(contents.table(pred)) for pred in self.nodes[number - 1].node.heads if not pred.hidden)
 
     def schemes(self, node: HyperNode) -> list[str]:
@@ -129,10 +130,10 @@ def work_of(reading: ReadingHandler) -> dict[int, JsonDocument]:
     """What the materialisation at the start did, by the number of the hyper-node; nothing if it came from a store, or
     the rules have changed since."""
     found: dict[int, JsonDocument] = {}
-    if reading.kb._completed().program.hyper_nodes != reading.versions.evaluated.hyper_nodes:
+    if session_of(reading.kb).completed().program.hyper_nodes != reading.versions.evaluated.hyper_nodes:
         return found
     for number, node in enumerate(reading.versions.evaluated.hyper_nodes, 1):
-        work = reading.kb._report.work.get(node.heads)
+        work = session_of(reading.kb).state.report.work.get(node.heads)
         if work is not None:
             found[number] = {"new": work.new, "rounds": work.rounds, "seconds": round(work.seconds, 6)}
     return found

@@ -20,6 +20,7 @@ from deltalog.evaluation.goals.goal_evaluator import answer
 from deltalog.evaluation.goals.rulebase import reads
 from deltalog.evaluation.plan.ir import Part
 from deltalog.evaluation.seminaive import Relations
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.deltalog.parser import parse_goal
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Watched:
 
     @classmethod
     def of_predicate(cls, name: str, kb: KnowledgeBase) -> Watched:
-        pred = kb.predicate(name)
+        pred = session_of(kb).predicate(name)
         return cls(str(pred), kb.facts(name).columns, predicate=pred)
 
     @classmethod
@@ -120,4 +121,4 @@ class GoalDeltas:
 def _matching(facts: Mapping[Pred, Facts[Any]], watched: Watched, kb: KnowledgeBase) -> Facts[Any]:
     """The answers of a goal among some facts alone."""
     parts = {(pred, Part.ALL): each.table for pred, each in facts.items() if pred in watched.reads}
-    return answer(watched.literals, Relations(kb._backend, parts))
+    return answer(watched.literals, Relations(session_of(kb).backend, parts))

@@ -24,9 +24,11 @@ from deltalog.apps.server.settings import Settings
 from deltalog.core.rules import Pred, Rule
 from deltalog.core.user_warnings import noted_warnings
 from deltalog.evaluation.facts import Facts, of_predicate
-from deltalog.evaluation.graph_relations import without_graphs
 from deltalog.evaluation.maintenance.update_state import difference
+from deltalog.extensions.graphs.relations import without_graphs
 from deltalog.extensions.store.catalog import VersionRow
+from deltalog.extensions.store.store import Store
+from deltalog.knowledge_base.calls import session_of
 from deltalog.program import Program
 
 if TYPE_CHECKING:
@@ -82,14 +84,19 @@ class Versions:
 
     def __post_init__(self) -> None:
         self.kb.materialise()
-        self.evaluated = self.kb._completed().program
-        store = self.kb._store
+        self.evaluated = session_of(self.kb).completed().program
+        store = self._store
         if store is None:
             self.rows = [VersionRow(1, _now(), self.kb.explicit_facts, 0, len(self.kb.rules), 0)]
         else:
             self.rows = store.catalog.versions()
         self.start = token_hex(4) if store is None else ""
         self.present = Version(self.kb.version or 1, self.kb.frozen())
+
+    @property
+    def _store(self) -> Store | None:
+        link = session_of(self.kb).link
+        return None if link is None else link.store
 
     # Marks: what clients send back to name a version.
 
@@ -148,19 +155,21 @@ class Versions:
 
     def _row(self, before: Version, after: KnowledgeBase, added_rules: int, removed_rules: int) -> VersionRow | None:
         """The new version in numbers; None if no explicit fact and no rule has changed."""
-        store = self.kb._store
+        store = self._store
         if store is not None:
             version = self.kb.version or 0
             return store.catalog.version_row(version) if version != before.number else None
         changed = _changed_explicit(before.kb, after)
         if not any(changed) and not added_rules and not removed_rules:
             return None
-        added, removed = (sum(map(after._backend.size, without_graphs(tables).values())) for tables in changed)
+        added, removed = (
+            sum(map(session_of(after).backend.size, without_graphs(tables).values())) for tables in changed
+        )
         return VersionRow(before.number + 1, _now(), added, removed, added_rules, removed_rules)
 
     def _publish_difference(self, before: Version) -> None:
         """Publishes what is there now, found by comparison."""
-        after, store = Version(self.kb.version or 0, self.kb.frozen()), self.kb._store
+        after, store = Version(self.kb.version or 0, self.kb.frozen()), self._store
         assert store is not None
         with store.catalog.reading():
             self.rows = store.catalog.versions()
@@ -169,7 +178,7 @@ class Versions:
             self._facts = 0
         else:
             added, removed = _differences(before.kb, after.kb)
-            rules, old = after.kb._rule_set, before.kb._rule_set
+            rules, old = session_of(after.kb).state.rule_set, session_of(before.kb).state.rule_set
             self._keep(Step(after.number, added, removed, rules.without(old), old.without(rules), before, after))
         self.present = after
 
@@ -227,14 +236,14 @@ def _origin(steps: list[Step], i: int) -> int:
 
 def _changed_explicit(before: KnowledgeBase, after: KnowledgeBase) -> list[Mapping[Pred, Any]]:
     """The explicit facts that have come and gone, and those of them that are in named graphs."""
-    return _compared(before._explicit, after._explicit, after)
+    return _compared(session_of(before).state.explicit, session_of(after).state.explicit, after)
 
 
 def _differences(before: KnowledgeBase, after: KnowledgeBase) -> list[FactsByPredicate]:
     """The facts that have come and gone, explicit and derived."""
-    old, new = (dict(kb._completed().facts.whole()) for kb in (before, after))
+    old, new = (dict(session_of(kb).completed().facts.whole()) for kb in (before, after))
     found = _compared(old, new, after)
-    backend, names = after._backend, after._columns.known
+    backend, names = session_of(after).backend, session_of(after).columns.known
     return [{pred: of_predicate(pred, table, backend, names(pred)) for pred, table in each.items()} for each in found]
 
 
@@ -242,11 +251,11 @@ def _compared(old: Mapping[Pred, Any], new: Mapping[Pred, Any], kb: KnowledgeBas
     """What is only in the new tables, and only in the old ones."""
     same = {pred for pred in old.keys() & new.keys() if old[pred] is new[pred]}
     one, other = ({pred: table for pred, table in each.items() if pred not in same} for each in (old, new))
-    return [difference(a, b, kb._backend) for a, b in ((other, one), (one, other))]
+    return [difference(a, b, session_of(kb).backend) for a, b in ((other, one), (one, other))]
 
 
 def _dictionary(kb: KnowledgeBase) -> Any:
-    return kb._backend.dictionary  # type: ignore[attr-defined]
+    return session_of(kb).backend.dictionary  # type: ignore[attr-defined]
 
 
 def _now() -> str:

@@ -16,6 +16,7 @@ from deltalog.core.rules import Atom, Constant, Pred, Variable
 from deltalog.core.terms import Value
 from deltalog.evaluation.goals.goal_evaluator import answer
 from deltalog.formats.json_values import json_value
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 from deltalog.languages.deltalog.parser import parse_goal
 from deltalog.languages.sparql.algebra import Select
@@ -44,9 +45,9 @@ def neighbours(reading: ReadingHandler, asked: Asked) -> JsonDocument:
 
 
 def _facts_about(kb: KnowledgeBase, value: Value, most: int) -> Iterator[JsonDocument]:
-    facts, contents = kb._completed().facts, kb._contents()
-    for name, pred in kb._names().by_name.items():
-        if not kb._backend.size(contents.table(pred)):
+    facts, contents = session_of(kb).completed().facts, session_of(kb).contents()
+    for name, pred in session_of(kb).names().by_name.items():
+        if not session_of(kb).backend.size(contents.table(pred)):
             continue
         for place in range(pred.arity):
             found = answer([_atom_with(pred, place, value)], facts)
@@ -74,31 +75,31 @@ def support(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     of_row = (
         _of_goal(asked["goal"], kb) if asked["goal"] is not None else _of_query(asked["sparql"], kb, base_of(asked))
     )
-    names = {pred: name for name, pred in kb._names().by_name.items()}
+    names = {pred: name for name, pred in session_of(kb).names().by_name.items()}
     return {"facts": [[_fact(atom, names) for atom in of_row(row) if _holds(atom, kb)] for row in asked["rows"]]}
 
 
 def _of_goal(goal: str, kb: KnowledgeBase) -> Any:
     literals = parse_goal(goal, "<goal>", kb.prefixes)
-    kb._contents().check_goal(literals)
-    return partial(support_of_answer, literals, facts=kb._completed().facts)
+    session_of(kb).contents().check_goal(literals)
+    return partial(support_of_answer, literals, facts=session_of(kb).completed().facts)
 
 
 def _of_query(text: str, kb: KnowledgeBase, base: str) -> Any:
-    parsed = parse(text, kb.prefixes, base=request_base(base, text, lambda: kb._contents().preds))
+    parsed = parse(text, kb.prefixes, base=request_base(base, text, lambda: session_of(kb).contents().preds))
     return partial(support_of_solution, parsed.select, solve=partial(_solution, kb))
 
 
 def _solution(kb: KnowledgeBase, select: Select) -> SupportingValues | None:
     """One solution, without the variables that have no value."""
-    found = kb._session.solve_select(kb._contents(), select)
+    found = session_of(kb).queries.solve_select(session_of(kb).contents(), select)
     for row in found:
         return {name: value for name, value in zip(found.columns, row, strict=True) if value is not None}
     return None
 
 
 def _holds(atom: Atom, kb: KnowledgeBase) -> bool:
-    contents = kb._contents()
+    contents = session_of(kb).contents()
     return contents.view(atom.pred, contents.table(atom.pred)).__contains__(_values(atom))
 
 

@@ -37,7 +37,9 @@ class Contents(Generic[T]):
     materialise: Callable[[], None]  # from scratch and completely; LimitReached if that is too much
     materialised: Callable[[], Contents[T]]  # with the present materialisation, made if there is none
     why_materialise: Callable[[], str | None] = lambda: None  # why goals are better answered from a materialisation
-    quads: Mapping[Pred, T] = field(default_factory=dict)  # what named graphs have (`engine.named_graphs`)
+    quads: Mapping[Pred, T] = field(
+        default_factory=dict
+    )  # what named graphs have (`deltalog.extensions.graphs.membership`)
     columns: Callable[[Pred], Sequence[str]] = lambda _: ()  # the names of the columns of a predicate, if they have any
     staged: Mapping[Pred, T] | None = None  # what rules start from, if that is not the explicit facts
 

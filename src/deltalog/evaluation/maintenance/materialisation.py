@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.limits import FactCount
@@ -125,6 +125,13 @@ class Materialisation(Generic[T]):
     def in_order(self) -> frozenset[Pred]:
         """The relations that stages have derived (`deltalog.program.stages`)."""
         return frozenset()
+
+    def beside(self, backend: Backend[T]) -> Self:
+        """The same tables on another backend; plans of maintenance are its own."""
+        relations = Relations(backend, self.relations.parts)
+        made = replace(self, relations=relations, trees=self.trees.copied(), lazy=LazyMaintenance())
+        vars(made)["facts"] = Relations(backend, self.facts.parts)
+        return made
 
     def count(self) -> int:
         """How many facts users see."""

@@ -1,4 +1,4 @@
-"""The relations of named graphs among explicit facts (see `deltalog.evaluation.named_graphs`); loads nothing heavy."""
+"""The relations of named graphs among explicit facts (see `graphs.membership`); loads nothing heavy."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ from deltalog.core.rules import (
 from deltalog.core.terms import IRI, RDF_TYPE, Value
 from deltalog.evaluation.backend import Backend, run, united
 from deltalog.evaluation.facts import rows
-from deltalog.evaluation.graph_relations import GRAPHS, has_graphs, without_graphs
 from deltalog.evaluation.plan import ir
 from deltalog.evaluation.plan.ir import Part, Plan
 from deltalog.evaluation.plan.variants import project
+from deltalog.extensions.graphs.relations import GRAPHS, has_graphs, without_graphs
 
 T = TypeVar("T")
 _G, _S, _P, _O = Variable("g"), Variable("s"), Variable("p"), Variable("o")

@@ -1,0 +1,180 @@
+"""Changes as users ask for them: rows, tables, files and rules become a request, and the request a change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from deltalog.core.arguments import told
+from deltalog.core.errors import Diagnostic, ProgramError, UsageError
+from deltalog.core.naming import full_name, predicate_name
+from deltalog.core.rules import Pred
+from deltalog.core.terms import IRI, BlankNode
+from deltalog.core.user_warnings import warn
+from deltalog.core.watching import watcher
+from deltalog.evaluation.backend import united
+from deltalog.evaluation.change import Change
+from deltalog.evaluation.encode_facts import encode_facts, encode_facts_of, listed_facts
+from deltalog.evaluation.state import Request
+from deltalog.extensions.graphs.membership import TripleTables
+from deltalog.formats.documents import Files
+from deltalog.knowledge_base.data_columns import columns_with
+from deltalog.knowledge_base.kept_programs import programs_with
+from deltalog.knowledge_base.session import Session
+from deltalog.languages.load_program import Documents, Sources, as_sources, read_documents, read_removals
+
+GraphName = IRI | BlankNode
+GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, or files
+Wanted = tuple[
+    GivenFacts, GivenFacts, Sources, Sources, GraphName | None
+]  # add, remove, rules to add, to remove, graph
+
+_ORDER = "rules with choice-domain, subsumption, .limitsize or autoinc() cannot be added to a knowledge base"
+_WHOLE = "Make a new KnowledgeBase with the whole program."
+_NO_FILES = "rules that are added to a knowledge base name no files"
+_LOAD = "Load the facts of files by kb.load, or with --add or --data."
+
+
+def graph_name(graph: Any) -> GraphName:
+    """The name of a graph, checked."""
+    if isinstance(graph, IRI | BlankNode):
+        return graph
+    raise UsageError(f"a graph has an IRI or a BlankNode as its name, such as IRI('http://e.org/g'), not {told(graph)}")
+
+
+# Facts before there is a materialisation.
+
+
+def add(session: Session, predicate: str, data: Any, graph: GraphName | None = None) -> None:
+    """Adds facts of a predicate."""
+    facts = listed_facts({predicate_name(predicate): data})
+    load_tables(session, lambda: encoded(session, facts, graph), facts)
+
+
+def remove(session: Session, predicate: str, data: Any, graph: GraphName | None = None) -> None:
+    """Removes explicit facts of a predicate."""
+    facts = listed_facts({predicate_name(predicate): data})
+    session.check_writable()
+    _replace_facts(session, Request(session.state.rule_set, remove=encoded(session, facts, graph, adding=False)))
+
+
+def load(session: Session, files: Files, graph: GraphName | None = None) -> None:
+    """Adds the facts of files."""
+    files = as_read(session, files)
+    with session.sources.loading(files):
+        load_tables(session, lambda: encoded(session, files, graph), files)
+
+
+def load_tables(session: Session, read: Callable[[], Mapping[Pred, Any]], named: GivenFacts = None) -> None:
+    """Adds the facts that a reader makes tables of, on the backend of the session."""
+    with _timed(session):
+        session.check_writable()
+        columns = columns_with(session.state.columns, named, session.declared_columns)
+        _replace_facts(session, Request(session.state.rule_set, add=read(), columns=columns))
+        session.sources.has_others = True
+
+
+def _replace_facts(session: Session, request: Request[Any]) -> None:
+    for note in session.replace_facts(request):
+        warn(note)
+
+
+@contextmanager
+def _timed(session: Session) -> Iterator[None]:
+    started = time.perf_counter()
+    watcher().phase("load")
+    yield
+    session.spent("load", started)
+
+
+# Facts and rules come and go.
+
+
+def listed(wanted: Wanted) -> Wanted:
+    """What a change is asked to do, such that it can be read more than once."""
+    add, remove, add_rules, remove_rules, graph = wanted
+    facts = (given if isinstance(given, Files) else listed_facts(given) for given in (add, remove))
+    return *facts, as_sources(add_rules), as_sources(remove_rules), graph  # type: ignore[return-value]
+
+
+def change(session: Session, wanted: Wanted) -> Change:
+    """Makes a change."""
+    session.check_writable()  # first: it may take over what the store has
+    given = as_read(session, wanted[0])
+    with session.sources.loading(given) if isinstance(given, Files) else nullcontext():
+        request, document = requested(session, (given, *wanted[1:]))
+        lints = session.warnings.warn_of_rules(document)
+        made, _ = session.make(replace(request, kept=programs_with(session, document)))
+    session.sources.add_programs(as_sources(wanted[2]))
+    if document.rules or wanted[2]:
+        session.warnings.lints = lints
+        session.warn_of_data()
+    return made
+
+
+def what_if(session: Session, wanted: Wanted) -> Change:
+    """What a change would add and remove."""
+    return session.preview(requested(session, (as_read(session, wanted[0]), *wanted[1:]))[0])[0]
+
+
+def requested(session: Session, wanted: Wanted) -> tuple[Request[Any], Documents]:
+    """A change that is asked for, and the statements that it adds."""
+    state, backend = session.state, session.backend
+    add, remove, add_rules, remove_rules, graph = wanted
+    columns = columns_with(state.columns, add, session.declared_columns)
+    names, unwanted = read_removals(as_sources(remove_rules))
+    rule_set = state.rule_set.removing(names, unwanted)
+    document = read_documents(as_sources(add_rules), includes=False)
+    check_addable(document)
+    added = united(encoded(session, add or {}, graph), encode_facts_of(document.rules, backend), backend)
+    gone = encoded(session, as_read(session, remove) or {}, graph, adding=False)
+    removed = united(gone, encode_facts_of(unwanted, backend), backend)
+    rules = rule_set.adding(document.rules)
+    return Request(rules, added, removed, document.rules, document.prefixes, columns), document
+
+
+def check_addable(document: Documents) -> None:
+    """ProgramError if rules that are added name files, or depend on the order of derivation: only the programs of a new
+    knowledge base may."""
+    wrong = [Diagnostic(_NO_FILES, file.span, _LOAD) for file in document.files]
+    wrong += [
+        Diagnostic(f"{_NO_FILES}: .{use.kind} {use.relation} at {use.place}", None, _LOAD)
+        for use in document.directives
+        if use.kind in ("input", "output")
+    ]
+    wrong += [Diagnostic(_NO_FILES, None, _LOAD) for program in document.nemo if program.imports or program.exports]
+    wrong += [Diagnostic(_ORDER, rule.span, _WHOLE) for stage in document.stages for rule in stage.rules]
+    if wrong:
+        raise ProgramError(wrong)
+
+
+# Facts as tables.
+
+
+def as_read(session: Session, given: GivenFacts) -> Any:
+    """Files with the settings of tables and the limits that the knowledge base has; anything else as it is."""
+    if not isinstance(given, Files):
+        return given
+    tables = given.reading.tables
+    if tables.predicate is not None:
+        tables = replace(tables, predicate=full_name(tables.predicate, session.prefixes))
+    reading = replace(given.reading, max_depth=session.backend.tuning.rdf_max_depth, tables=tables)
+    return replace(given, reading=reading).over(session.table_settings)
+
+
+def encoded(
+    session: Session, facts: Mapping[str, Any] | Files, graph: GraphName | None = None, adding: bool = True
+) -> dict[Pred, Any]:
+    """Facts as tables by predicate, or as quads of a graph; checked if they are to be added."""
+    name, state, backend = None if graph is None else graph_name(graph), session.state, session.backend
+    session.warnings.note_names(facts.named_paths if isinstance(facts, Files) else facts, backend)
+    if isinstance(facts, Files):
+        checked = facts.checking_subjects(state.prefixes, backend.tuning) if adding else facts
+        found: dict[Pred, Any] = backend.codec.read(checked.paths, checked.reading)
+    else:
+        known = (state.mentioned, state.explicit)
+        found = encode_facts(facts, backend, known, state.prefixes, adding) if facts else {}
+    return found if name is None else TripleTables(backend).quads_of(found, name)
