@@ -187,11 +187,9 @@ def typical(times: list[float]) -> list[float]:
 def alike(kb: KnowledgeBase) -> KnowledgeBase:
     """A knowledge base with the same rules and explicit facts, without derived facts and indexes."""
     other = KnowledgeBase("\n".join(map(str, kb.rules)))
-    session_of(other).backend = session_of(kb).backend
-    session_of(other).state.explicit = {
-        p: session_of(kb).backend.load(session_of(kb).backend.rows(t), p.arity)
-        for p, t in session_of(kb).state.explicit.items()
-    }
+    session, new = session_of(kb), session_of(other)
+    explicit = {p: session.backend.load(session.backend.rows(t), p.arity) for p, t in session.state.explicit.items()}
+    new.backend, new.state = session.backend, replace(new.state, explicit=explicit)
     return other
 
 

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -27,6 +28,7 @@ from benchmarks.datasets import published
 from benchmarks.generators import lubm
 from deltalog.core.terms import IRI, BlankNode, Value, literal
 from deltalog.extensions.ontology.graph import RdfTriple
+from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 from tests.ontology.closures import is_about_individuals, knowledge_base, line_of, lines
 from tests.ontology.random_ontologies import PREFIXES, RandomOntology, turtle
@@ -73,7 +75,8 @@ def loaded(kb: KnowledgeBase, data: Path) -> Callable[[], KnowledgeBase]:
     kb.load(data)
 
     def run() -> KnowledgeBase:
-        kb._assign(_state=None, _program=None)
+        session = session_of(kb)
+        session.state = replace(session.state, materialised=None)
         kb.materialise()
         return kb
 

@@ -48,7 +48,8 @@ def count_all(kb: KnowledgeBase) -> None:
     program = state.maintenance.program
     strata = [plans for plans in state.maintenance._strata if not plans.schemes]
     counts = {plans.stratum.preds: counted(program, plans, state.relations) for plans in strata}
-    session_of(kb).state.materialised = replace(state, counts=counts)
+    session = session_of(kb)
+    session.state = replace(session.state, materialised=replace(state, counts=counts))
 
 
 def check_counts(kb: KnowledgeBase) -> int:

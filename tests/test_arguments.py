@@ -109,7 +109,7 @@ CALLS: dict[str, Callable[[KnowledgeBase, Any], Any]] = {
     "write_outputs": lambda kb, x: kb.write_outputs(x),
     "graph": lambda kb, x: kb.graph(x),
     "compact": lambda kb, x: kb.compact(x),
-    "selector": lambda kb, x: setattr(kb, "selector", x),
+    "selector": lambda kb, x: setattr(kb.training, "selector", x),
     "limits": lambda kb, x: setattr(kb.limits, "timeout", x),
     "change added": lambda kb, x: kb.what_if(add={"edge": [("z", "z")]}).added[x],
     "change write": lambda kb, x: kb.what_if(add={"edge": [("z", "z")]}).write(x, "nothing"),

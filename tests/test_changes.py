@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
 from typing import Any
@@ -168,7 +169,8 @@ def test_what_was_too_much_for_the_kernel_is_part_of_the_state() -> None:
         limits.append(kb.update(add={"e": [(0, 1), (19, 20)]}).report.tuple_limits)
     assert limits == [{"p": 1}, {"p": 2}, {"p": 1}, {"p": 2}, {"p": 1}, {"p": 2}]
     assert kb.update(add={"e": [(90, 91)]}).report.tuple_limits == {"p": 2}
-    session_of(kb).state.materialised = before
+    session = session_of(kb)
+    session.state = replace(session.state, materialised=before)
     assert kb.update(remove={"e": [(0, 1), (19, 20)]}).report.tuple_limits == {"p": 1}
 
 

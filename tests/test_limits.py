@@ -335,16 +335,17 @@ def test_failed_expressions_of_a_stopped_call_do_not_count(engine: str) -> None:
 def test_an_interrupt_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = KnowledgeBase("t(X, Y) :- e(X, Y) . t(X, Z) :- t(X, Y), t(Y, Z) .")
     kb.update(add={"e": [(0, 1)]})
-    before, attributes = everything(kb), dict(vars(kb))
+    session = session_of(kb)
+    before, state = everything(kb), session.state
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kb, "_difference", interrupt)
+    monkeypatch.setattr(session, "_difference", interrupt)
     with pytest.raises(KeyboardInterrupt):
         kb.add_rules("@prefix x: <http://x/> . u(X) :- t(X, _) . e(1, 2) .")
     monkeypatch.undo()
-    assert {name: vars(kb)[name] for name in attributes} == attributes
+    assert session.state is state
     assert everything(kb) == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -270,7 +271,8 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, data: st.DataObjec
     names = [f"column {i}" for i in range(len(types))]
     kb = KnowledgeBase()
     kb.add("p", facts)
-    session_of(kb).state.columns = {session_of(kb).predicate("p"): tuple(names)}
+    session = session_of(kb)
+    session.state = replace(session.state, columns={session.predicate("p"): tuple(names)})
     folder = tmp_path_factory.mktemp("round") / "out"
     kb.write(folder, format, header=True)
     read_types = types if format == "parquet" else ["auto"] * len(types)

@@ -51,10 +51,10 @@ def test_example_2_of_paper_001() -> None:
 
 
 def test_the_estimate_counts_facts_rules_and_subqueries() -> None:
-    found = KnowledgeBase(EXAMPLE).estimate("p(a, ?y)")
+    found = KnowledgeBase(EXAMPLE).training.estimate("p(a, ?y)")
     assert (found.facts, found.applications, found.rules) == (1, 1, 1)
     assert found.subqueries == 2  # p(a, Y), s(Y, a)
-    assert KnowledgeBase(EXAMPLE).estimate("q(a, ?y)").rules == 2
+    assert KnowledgeBase(EXAMPLE).training.estimate("q(a, ?y)").rules == 2
 
 
 def test_the_estimate_grows_with_what_is_asked() -> None:
@@ -250,7 +250,8 @@ def test_the_time_of_compiling_kernels_does_not_count(
 
     kb, made = chain(60, goal_small_facts=10), list[None]()
     kb.training.selector = Model("tree", "tree", {"tree": 1}, None, "", 0, 0.0)  # else always magic sets
-    materialise = kb._materialise
+    session = session_of(kb)
+    materialise = session.materialise
 
     def slow_at_first(*args: Any, **kwargs: Any) -> Any:
         made.append(None)
@@ -259,7 +260,7 @@ def test_the_time_of_compiling_kernels_does_not_count(
             raise LimitReached("query stopped", "the time limit was reached")
         return materialise(*args, **kwargs)
 
-    monkeypatch.setattr(kb, "_materialise", slow_at_first)
+    monkeypatch.setattr(session, "materialise", slow_at_first)
     answers = kb.query("path(?x, ?y)")
     assert answers.method == method and len(made) == attempts
 

@@ -21,6 +21,7 @@ from deltalog.engines.spark.io.collect import parse_files
 from deltalog.engines.spark.residence import DriverResidence, decide, dictionary_bytes, table_bytes
 from deltalog.formats.documents import Reading
 from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.session import Session
 from tests.property.history_generator import history
 from tests.property.history_player import run
 
@@ -382,7 +383,7 @@ def test_limits_of_the_user_are_errors_and_no_reason_to_move(option: str, most: 
 def test_the_time_limit_is_for_both_attempts(budget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It suffices for either of them alone."""
     moved: list[float] = []
-    move = KnowledgeBase._move
+    move = Session._move
 
     def noted(kb: KnowledgeBase, reason: str) -> None:
         moved.append(kb.limits.clock())
@@ -395,7 +396,7 @@ def test_the_time_limit_is_for_both_attempts(budget: Any, monkeypatch: pytest.Mo
         kb.limits.clock, kb.limits.timeout = lambda: float(next(numbers)), timeout
         return kb
 
-    monkeypatch.setattr(KnowledgeBase, "_move", noted)
+    monkeypatch.setattr(Session, "_move", noted)
     ticking(1e6).materialise()  # the first jobs of a JVM take longer, and the clock is read while they run
     moved.clear()
     kb = ticking(1e6)
@@ -425,14 +426,14 @@ def test_histories_in_the_driver_agree_with_naive(seed: int) -> None:
 def test_histories_that_move_agree_with_naive(seed: int, budget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The budget is a byte too small for what the history holds at some moment, such as after its last step."""
     held, moved = [], []
-    check, move = DriverResidence.check, KnowledgeBase._move
+    check, move = DriverResidence.check, Session._move
 
     def noted(residence: DriverResidence, tables: Any) -> None:
         check(residence, tables)
         held.append(residence.held)
 
     monkeypatch.setattr(DriverResidence, "check", noted)
-    monkeypatch.setattr(KnowledgeBase, "_move", lambda kb, reason: (moved.append(reason), move(kb, reason)))
+    monkeypatch.setattr(Session, "_move", lambda kb, reason: (moved.append(reason), move(kb, reason)))
     played(seed, 2)
     assert not moved
     budget(held[-1] - 1 if seed % 2 else held[len(held) // 2] - 1)

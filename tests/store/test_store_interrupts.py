@@ -21,6 +21,7 @@ from deltalog import DataError, KnowledgeBase, LimitReached, UsageError
 from deltalog.core.tuning import Tuning
 from deltalog.extensions.store.store import Store
 from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.stores import StoreLink
 
 WHERE = ("/store/", "/kb.py")  # the files in which interrupts come
 
@@ -77,7 +78,7 @@ def test_an_interrupt_between_the_log_and_the_knowledge_base(tmp_path: Path, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(kb, "_become", interrupt)
+        patch.setattr(session_of(kb).link, "_become", interrupt)
         with pytest.raises(KeyboardInterrupt):
             kb.update(add={"edge": [(5.5, 1)]})
     assert kb.version == 1
@@ -285,7 +286,7 @@ def test_a_change_follows_what_the_store_has_before_it_is_prepared(
     kb = KnowledgeBase("p(X) :- q(X). q(1).")
     kb.save(tmp_path / "store")
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(KnowledgeBase, "_become", interrupted)
+        patched.setattr(StoreLink, "_become", interrupted)
         kb.add_rules("r(X) :- q(X).")
     assert not kb.update(add={"q": [(2,)]}).removed_rules
     kb.close()

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from deltalog.core.arguments import told
 from deltalog.core.errors import Diagnostic, ProgramError, UsageError
@@ -31,6 +32,17 @@ GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, o
 Wanted = tuple[
     GivenFacts, GivenFacts, Sources, Sources, GraphName | None
 ]  # add, remove, rules to add, to remove, graph
+
+
+class Listed(NamedTuple):
+    """What a change is asked to do, checked and listed."""
+
+    add: dict[str, Any] | Files
+    remove: dict[str, Any] | Files
+    add_rules: list[str | Path]
+    remove_rules: list[str | Path]
+    graph: GraphName | None
+
 
 _ORDER = "rules with choice-domain, subsumption, .limitsize or autoinc() cannot be added to a knowledge base"
 _WHOLE = "Make a new KnowledgeBase with the whole program."
@@ -93,44 +105,55 @@ def _timed(session: Session) -> Iterator[None]:
 # Facts and rules come and go.
 
 
-def listed(wanted: Wanted) -> Wanted:
-    """What a change is asked to do, such that it can be read more than once."""
+def change(session: Session, call: str, wanted: Wanted) -> Change:
+    """Makes a change, as a call of some name."""
+    given = _listed(wanted)
+    return session.run(call, lambda: _made(session, given))
+
+
+def what_if(session: Session, wanted: Wanted) -> Change:
+    """What a change would add and remove."""
+    given = _listed(wanted)
+    with session.backend.failures.apart():
+        return session.run("what_if", lambda: session.preview(_requested(session, given)[0])[0])
+
+
+def _listed(wanted: Wanted) -> Listed:
+    """What a change is asked to do, such that it can be read more than once: another engine may start over."""
     add, remove, add_rules, remove_rules, graph = wanted
-    facts = (given if isinstance(given, Files) else listed_facts(given) for given in (add, remove))
-    return *facts, as_sources(add_rules), as_sources(remove_rules), graph  # type: ignore[return-value]
+    facts = _facts(add), _facts(remove)
+    return Listed(*facts, as_sources(add_rules), as_sources(remove_rules), graph)
 
 
-def change(session: Session, wanted: Wanted) -> Change:
-    """Makes a change."""
+def _facts(given: GivenFacts) -> dict[str, Any] | Files:
+    return given if isinstance(given, Files) else listed_facts(given)
+
+
+def _made(session: Session, wanted: Listed) -> Change:
     session.check_writable()  # first: it may take over what the store has
-    given = as_read(session, wanted[0])
+    given = as_read(session, wanted.add)
     with session.sources.loading(given) if isinstance(given, Files) else nullcontext():
-        request, document = requested(session, (given, *wanted[1:]))
+        request, document = _requested(session, wanted)
         lints = session.warnings.warn_of_rules(document)
         made, _ = session.make(replace(request, kept=programs_with(session, document)))
-    session.sources.add_programs(as_sources(wanted[2]))
-    if document.rules or wanted[2]:
+    session.sources.add_programs(wanted.add_rules)
+    if wanted.add_rules:
         session.warnings.lints = lints
         session.warn_of_data()
     return made
 
 
-def what_if(session: Session, wanted: Wanted) -> Change:
-    """What a change would add and remove."""
-    return session.preview(requested(session, (as_read(session, wanted[0]), *wanted[1:]))[0])[0]
-
-
-def requested(session: Session, wanted: Wanted) -> tuple[Request[Any], Documents]:
+def _requested(session: Session, wanted: Listed) -> tuple[Request[Any], Documents]:
     """A change that is asked for, and the statements that it adds."""
-    state, backend = session.state, session.backend
-    add, remove, add_rules, remove_rules, graph = wanted
+    state, backend, graph = session.state, session.backend, wanted.graph
+    add, remove = as_read(session, wanted.add), as_read(session, wanted.remove)
     columns = columns_with(state.columns, add, session.declared_columns)
-    names, unwanted = read_removals(as_sources(remove_rules))
+    names, unwanted = read_removals(wanted.remove_rules)
     rule_set = state.rule_set.removing(names, unwanted)
-    document = read_documents(as_sources(add_rules), includes=False)
+    document = read_documents(wanted.add_rules, includes=False)
     check_addable(document)
-    added = united(encoded(session, add or {}, graph), encode_facts_of(document.rules, backend), backend)
-    gone = encoded(session, as_read(session, remove) or {}, graph, adding=False)
+    added = united(encoded(session, add, graph), encode_facts_of(document.rules, backend), backend)
+    gone = encoded(session, remove, graph, adding=False)
     removed = united(gone, encode_facts_of(unwanted, backend), backend)
     rules = rule_set.adding(document.rules)
     return Request(rules, added, removed, document.rules, document.prefixes, columns), document

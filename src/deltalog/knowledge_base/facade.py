@@ -211,7 +211,7 @@ class KnowledgeBase:
 
     # Change: facts and rules come and go.
 
-    @limited
+    @exclusive
     def update(self, add: GivenFacts = None, remove: GivenFacts = None, *, graph: GraphName | None = None) -> Change:
         """Adds and removes explicit facts (predicate -> rows or a table, or `Files`) and what follows, or no longer
         follows.
@@ -220,17 +220,17 @@ class KnowledgeBase:
         graph: the named graph to add to and to remove from. Without it facts are added to the unnamed graph, and
         removed from the default graph: if that is the union, from all graphs.
         """
-        return changes.change(self._session, (add, remove, (), (), graph))
+        return changes.change(self._session, "update", (add, remove, (), (), graph))
 
-    @limited
+    @exclusive
     def add_rules(self, rules: Sources) -> Change:
         """Adds rules (and facts) and what follows."""
-        return changes.change(self._session, (None, None, rules, (), None))
+        return changes.change(self._session, "add_rules", (None, None, rules, (), None))
 
-    @limited
+    @exclusive
     def remove_rules(self, rules: Sources) -> Change:
         """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
-        return changes.change(self._session, (None, None, (), rules, None))
+        return changes.change(self._session, "remove_rules", (None, None, (), rules, None))
 
     @exclusive
     def change(
@@ -243,8 +243,7 @@ class KnowledgeBase:
         graph: GraphName | None = None,
     ) -> Change:
         """`update`, `add_rules` and `remove_rules` in one. Additions win over removals."""
-        wanted = changes.listed((add, remove, add_rules, remove_rules, graph))
-        return self._session.run("change", lambda: changes.change(self._session, wanted))
+        return changes.change(self._session, "change", (add, remove, add_rules, remove_rules, graph))
 
     @exclusive
     def what_if(
@@ -257,9 +256,7 @@ class KnowledgeBase:
         graph: GraphName | None = None,
     ) -> Change:
         """What `change` would add and remove. The knowledge base stays as it is."""
-        wanted = changes.listed((add, remove, add_rules, remove_rules, graph))
-        with self._session.backend.failures.apart():
-            return self._session.run("what_if", lambda: changes.what_if(self._session, wanted))
+        return changes.what_if(self._session, (add, remove, add_rules, remove_rules, graph))
 
     @limited
     def sparql_update(

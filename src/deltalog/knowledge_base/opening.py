@@ -71,7 +71,7 @@ def new_session(
 
 
 def _load_ontology(session: Session, given: OntologyPaths, profile: str | None) -> None:
-    if given == () and profile is None:
+    if isinstance(given, tuple) and not given and profile is None:
         return
     from deltalog.knowledge_base.ontologies import load_ontology, ontology_files
 

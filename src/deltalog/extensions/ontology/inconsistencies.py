@@ -15,7 +15,7 @@ from deltalog.extensions.ontology.vocabulary import INCONSISTENT
 from deltalog.program.core_rules import core_rules
 
 PREDICATE = Pred(INCONSISTENT, 2)
-Ask = Callable[[str], Answers[Any]]  # a goal, of the materialisation
+AskGoal = Callable[[str], Answers[Any]]  # a goal, of the materialisation
 PlainFact = tuple[str, tuple[Value, ...]]  # the predicate, and values
 
 
@@ -44,7 +44,7 @@ def count_inconsistencies(contents: Contents[Any]) -> int:
     return contents.backend.size(contents.table(PREDICATE)) if PREDICATE in contents.preds else 0
 
 
-def inconsistencies(contents: Contents[Any], rules: Iterable[Rule], ask: Ask) -> list[Inconsistency]:
+def inconsistencies(contents: Contents[Any], rules: Iterable[Rule], ask: AskGoal) -> list[Inconsistency]:
     """All contradictions in a materialisation, each once, in the order of the rules."""
     if not count_inconsistencies(contents):
         return []
@@ -60,7 +60,7 @@ def inconsistencies(contents: Contents[Any], rules: Iterable[Rule], ask: Ask) ->
     return list(found.values())
 
 
-def _of_rule(rule: Rule, head: Atom, contents: Contents[Any], ask: Ask) -> Iterator[Inconsistency]:
+def _of_rule(rule: Rule, head: Atom, contents: Contents[Any], ask: AskGoal) -> Iterator[Inconsistency]:
     """The contradictions that a rule derives: the answers of its body."""
     body = tuple(_named(literal, n) if isinstance(literal, Atom) else literal for n, literal in enumerate(rule.body))
     for values in _solutions(Rule((head,), body), contents, ask):
@@ -70,7 +70,7 @@ def _of_rule(rule: Rule, head: Atom, contents: Contents[Any], ask: Ask) -> Itera
         yield Inconsistency(individual, str(axiom), rule, facts)
 
 
-def _solutions(rule: Rule, contents: Contents[Any], ask: Ask) -> Iterator[dict[str, Value]]:
+def _solutions(rule: Rule, contents: Contents[Any], ask: AskGoal) -> Iterator[dict[str, Value]]:
     """The values of the variables of a rule; where individuals have representatives, not with all names of each."""
     from deltalog.evaluation.equality.materialise import EqualMaterialisation
     from deltalog.evaluation.equality.witnesses import witnesses
