@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from deltalog.formats.documents import Files
     from deltalog.knowledge_base.facade import KnowledgeBase
     from deltalog.knowledge_base.progress_bar import progress
+    from deltalog.knowledge_base.settings import Settings
     from deltalog.languages.sparql.solutions import Solutions
 
 __version__ = "0.1.0"
@@ -46,6 +47,7 @@ _LAZY = {  # the modules of names that are imported when they are first used
     "Files": "deltalog.formats.documents",
     "KnowledgeBase": "deltalog.knowledge_base.facade",
     "Report": "deltalog.evaluation.report",
+    "Settings": "deltalog.knowledge_base.settings",
     "Solutions": "deltalog.languages.sparql.solutions",
     "Tuning": "deltalog.core.tuning",
     "UnknownPredicate": "deltalog.core.naming",
@@ -71,6 +73,7 @@ __all__ = [
     "NotStratified",
     "ProgramError",
     "Report",
+    "Settings",
     "Solutions",
     "SyntaxProblem",
     "Tuning",

@@ -25,6 +25,7 @@ from deltalog.evaluation.chase import Chase, ChasedMaterialisation
 from deltalog.evaluation.equality.apply import EqualitySetting
 from deltalog.evaluation.equality.materialise import changed_relations
 from deltalog.evaluation.equality.recognise import recognise_equality
+from deltalog.evaluation.maintenance.apply_change import Follower
 from deltalog.evaluation.maintenance.materialisation import ChangedFacts, Evaluator, Materialisation
 from deltalog.evaluation.maintenance.ordinary_rules import OrdinaryRules
 from deltalog.evaluation.maintenance.update_state import Update, UpdateReport, difference
@@ -123,24 +124,38 @@ class EvaluationSetting:
         order = StagedRules.of(analysed().rules, self.stages)
         return _Staged(evaluator, self.schemes).materialise(order, explicit, report, partial)
 
-    def apply_change(
+    def follower(self, old: Materialisation[T], rules: tuple[Rule, ...] | None) -> Follower[T]:
+        """What takes a materialisation through a change of facts and rules (None: the same rules)."""
+        check_stages(rules or (), self.stages)
+        if isinstance(old, ChasedMaterialisation) or any(existential_rules(rules or ())):
+            return self._follow_chase
+        return self._follow_stages if isinstance(old, StagedMaterialisation) else self._plain.follower(old, rules)
+
+    def _follow_chase(
         self,
         old: Materialisation[T],
         rules: tuple[Rule, ...] | None,
         add: Mapping[Pred, T],
         remove: Mapping[Pred, T],
         evaluator: Evaluator[T],
+        schemes: str,
     ) -> tuple[Materialisation[T], Update[T]]:
-        """The materialisation after a change; see `maintenance.apply_change`."""
-        check_stages(rules or (), self.stages)
-        if isinstance(old, ChasedMaterialisation) or any(existential_rules(rules or ())):
-            facts = ChangedFacts.of(old.explicit, add, remove, evaluator.backend)
-            return Chase(evaluator, self.schemes).follow(old, rules, facts)
-        if not isinstance(old, StagedMaterialisation):
-            return self._plain.apply_change(old, rules, add, remove, evaluator)
+        facts = ChangedFacts.of(old.explicit, add, remove, evaluator.backend)
+        return Chase(evaluator, schemes).follow(old, rules, facts)
+
+    def _follow_stages(
+        self,
+        old: Materialisation[T],
+        rules: tuple[Rule, ...] | None,
+        add: Mapping[Pred, T],
+        remove: Mapping[Pred, T],
+        evaluator: Evaluator[T],
+        schemes: str,
+    ) -> tuple[Materialisation[T], Update[T]]:
+        assert isinstance(old, StagedMaterialisation)
         order = old.order if rules is None else StagedRules.of(rules, self.stages)
         facts = ChangedFacts.of(old.explicit, add, remove, evaluator.backend)
-        staged = _Staged(evaluator, self.schemes)
+        staged = _Staged(evaluator, schemes)
         if [level.stage for level in order.levels] == [level.stage for level in old.order.levels]:
             return staged.follow(old, order, facts)
         new = staged.materialise(order, facts.explicit, Report())

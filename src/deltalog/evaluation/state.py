@@ -127,8 +127,8 @@ def apply(state: State[T], request: Request[T], how: Evaluation[T]) -> tuple[Sta
         after = replace(state, explicit=explicit)
     else:
         rules = None if request.rule_set is state.rule_set else request.rule_set.rules
-        setting = how.setting(state)
-        made, update = setting.apply_change(state.materialised, rules, request.add, request.remove, evaluator)
+        follow = how.setting(state).follower(state.materialised, rules)
+        made, update = follow(state.materialised, rules, request.add, request.remove, evaluator, how.schemes)
         after = replace(state, explicit=made.explicit, materialised=made)
     _check_budget(after, backend)
     new, old = request.rule_set, state.rule_set

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,7 +108,30 @@ def _timed(session: Session) -> Iterator[None]:
 def change(session: Session, call: str, wanted: Wanted) -> Change:
     """Makes a change, as a call of some name."""
     given = _listed(wanted)
-    return session.run(call, lambda: _made(session, given))
+    with session.running(call):
+        for attempt in session.attempts():
+            with attempt:
+                session.check_writable()  # first: it may take over what the store has
+                request, document = _requested(session, given)
+                lints = session.warnings.warn_of_rules(document)
+                with _loading(session, given):
+                    made, _ = session.make(replace(request, kept=programs_with(session, document)))
+                _note_rules(session, given, lints)
+                return made
+    raise AssertionError("the last attempt has a result, or it raises")
+
+
+def _loading(session: Session, wanted: Listed) -> AbstractContextManager[None]:
+    given = as_read(session, wanted.add)
+    return session.sources.loading(given) if isinstance(given, Files) else nullcontext()
+
+
+def _note_rules(session: Session, wanted: Listed, lints: tuple[Diagnostic, ...]) -> None:
+    """Notes the rules of a change that is made, and compares them with the data."""
+    session.sources.add_programs(wanted.add_rules)
+    if wanted.add_rules:
+        session.warnings.lints = lints
+        session.warn_of_data()
 
 
 def what_if(session: Session, wanted: Wanted) -> Change:
@@ -127,20 +150,6 @@ def _listed(wanted: Wanted) -> Listed:
 
 def _facts(given: GivenFacts) -> dict[str, Any] | Files:
     return given if isinstance(given, Files) else listed_facts(given)
-
-
-def _made(session: Session, wanted: Listed) -> Change:
-    session.check_writable()  # first: it may take over what the store has
-    given = as_read(session, wanted.add)
-    with session.sources.loading(given) if isinstance(given, Files) else nullcontext():
-        request, document = _requested(session, wanted)
-        lints = session.warnings.warn_of_rules(document)
-        made, _ = session.make(replace(request, kept=programs_with(session, document)))
-    session.sources.add_programs(wanted.add_rules)
-    if wanted.add_rules:
-        session.warnings.lints = lints
-        session.warn_of_data()
-    return made
 
 
 def _requested(session: Session, wanted: Listed) -> tuple[Request[Any], Documents]:

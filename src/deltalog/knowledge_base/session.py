@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,6 +48,7 @@ from deltalog.program.column_names import ColumnNames
 if TYPE_CHECKING:
     from deltalog.core.table_options import TableSettings
     from deltalog.evaluation.backend import Backend
+    from deltalog.evaluation.capabilities.residence import Residence
     from deltalog.evaluation.goals.contents import Contents
     from deltalog.evaluation.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.evaluation.maintenance.update_state import Update
@@ -59,6 +61,16 @@ if TYPE_CHECKING:
     from deltalog.languages.load_program import Documents
 
 R = TypeVar("R")
+
+
+@contextmanager
+def _watched(residence: Residence[Any], reason: list[str]) -> Iterator[None]:
+    """A context that ends without an error when a budget is exceeded, and notes why."""
+    try:
+        with residence.watched():
+            yield
+    except OverBudget as over:
+        reason.append(str(over))
 
 
 class Session:
@@ -92,27 +104,38 @@ class Session:
     # Calls.
 
     def run(self, call: str, work: Callable[[], R]) -> R:
-        """Does some work within the limits, as one call; when it fails, no expression is counted that failed in it."""
+        """Does some work within the limits, as one call."""
+        with self.running(call):
+            return self.within_budget(work)
+
+    @contextmanager
+    def running(self, call: str) -> Iterator[None]:
+        """A context for one call, within the limits; when it fails, no expression is counted that failed in it."""
         failures = self.backend.failures.mark()
         try:
             with self.limits.running(call), rare_collections(self.backend.tuning.collector_min_objects):
-                return self.within_budget(work)
+                yield
         except BaseException:
             self.backend.failures.back_to(failures)
             raise
 
     def within_budget(self, work: Callable[[], R]) -> R:
-        """Does some work, and starts over on another engine, once, when the present one is over its budget
-        (`evaluation.capabilities.residence`). Inside of other such work, that starts over."""
-        residence = self.backend.capabilities.residence
-        if residence is None or self.limits.ceiling is not None:
-            return work()
-        try:
-            with residence.watched():
+        """Does some work, in as many attempts as it takes."""
+        for attempt in self.attempts():
+            with attempt:
                 return work()
-        except OverBudget as over:
-            self._move(str(over))
-        return work()
+        raise AssertionError("the last attempt has a result, or it raises")
+
+    def attempts(self) -> Iterator[AbstractContextManager[None]]:
+        """Contexts for the attempts at some work. When the engine exceeds its budget in the first one
+        (`evaluation.capabilities.residence`), there is a second one on another engine. Inside of other such work, that
+        starts over."""
+        residence, reason = self.backend.capabilities.residence, list[str]()
+        if residence is not None and self.limits.ceiling is None:
+            yield _watched(residence, reason)
+        if reason:
+            self._move(reason[0])
+        yield nullcontext()
 
     def _move(self, reason: str) -> None:
         """Moves the explicit facts to the backend without a budget; everything else is derived there again."""
@@ -224,7 +247,9 @@ class Session:
     def make(self, request: Request[Any]) -> tuple[Change, Update[Any]]:
         """Makes a change: all of it, or nothing. A store has it before the knowledge base has."""
         self.check_writable()
-        change, after, delta = self.preview(request)
+        self.completed()
+        after, delta = apply(self.state, request, self.how)
+        change = self._change(after, delta)
         assert delta.update is not None
         if self.link is None:
             self.state = after

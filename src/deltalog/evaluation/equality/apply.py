@@ -101,23 +101,25 @@ class EqualitySetting:
                 report.forget_rounds()
         return materialise_first(lambda: program, explicit, evaluator, report, partial)
 
-    def apply_change(
+    def follower(self, old: Materialisation[T], rules: tuple[Rule, ...] | None) -> plain.Follower[T]:
+        """What takes a materialisation through a change of facts and rules (None: the same rules)."""
+        is_plain = rules is None and not isinstance(old, EqualMaterialisation)
+        return plain.apply_change if is_plain else self._follow
+
+    def _follow(
         self,
         old: Materialisation[T],
         rules: tuple[Rule, ...] | None,
         add: Mapping[Pred, T],
         remove: Mapping[Pred, T],
         evaluator: Evaluator[T],
+        schemes: str,
     ) -> tuple[Materialisation[T], Update[T]]:
-        """The materialisation after a change; see `maintenance.apply_change`."""
-        is_equal = isinstance(old, EqualMaterialisation)
-        if rules is None and not is_equal:
-            return plain.apply_change(old, rules, add, remove, evaluator, self.schemes)
         way = way_of(rules, self.equality, evaluator) if rules is not None else Way()
         if isinstance(old, EqualMaterialisation):
             rewriting = old.equal.rewriting if rules is None else way.rewriting
         elif way.rewriting is None or way_of(old.program.rules, self.equality, evaluator).rewriting is not None:
-            return plain.apply_change(old, rules, add, remove, evaluator, self.schemes)
+            return plain.apply_change(old, rules, add, remove, evaluator, schemes)
         else:
             rewriting = way.rewriting
         facts = ChangedFacts.of(old.explicit, add, remove, evaluator.backend)

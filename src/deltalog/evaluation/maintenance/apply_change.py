@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from deltalog.core.rules import Pred, Rule
 from deltalog.evaluation.backend import Backend
@@ -13,6 +13,20 @@ from deltalog.program import changed
 from deltalog.program.value_kinds import Numbers
 
 T = TypeVar("T")
+
+
+class Follower(Protocol[T]):
+    """Takes a materialisation through a change; see `apply_change`."""
+
+    def __call__(
+        self,
+        old: Materialisation[T],
+        rules: tuple[Rule, ...] | None,
+        add: Mapping[Pred, T],
+        remove: Mapping[Pred, T],
+        evaluator: Evaluator[T],
+        schemes: str,
+    ) -> tuple[Materialisation[T], Update[T]]: ...
 
 
 def apply_change(
