@@ -36,10 +36,11 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
-from deltalog.languages.convert import named_files, writer
-from deltalog.languages.convert.rule_map import RuleMap, new_names
-from deltalog.languages.convert.writer import CannotSay
+from deltalog.formats.named_file import NamedFile
+from deltalog.languages import writer
 from deltalog.languages.load_program import Documents
+from deltalog.languages.rule_map import RuleMap, new_names
+from deltalog.languages.writer import CannotSay
 
 TypedColumn = tuple[object, ...]
 OTHER = "value of another kind"
@@ -120,8 +121,8 @@ class SouffleWriter(writer.Writer):
         self.predicates = writer.predicates(self.rules)
         self.names = _names(self.predicates)
         self.arities = writer.several_arities(self.rules)
-        self.inputs = named_files.said(document.files, "input", named_files.souffle, self.lost)
-        self.outputs = named_files.said(document.files, "output", named_files.souffle, self.lost)
+        self.inputs = writer.said(document.files, "input", _parameters, self.lost)
+        self.outputs = writer.said(document.files, "output", _parameters, self.lost)
         self.types = ColumnTypes()
         self.wrong: dict[int, tuple[str, ...]] = {}  # the rules that would give a column another type
         for number, rule in enumerate(self.rules):
@@ -391,3 +392,20 @@ def _value(value: Value) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'
+
+
+def _parameters(file: NamedFile) -> str:
+    """The parameters of `.input` or `.output`."""
+    options = file.options
+    given = {
+        "filename": file.path,
+        "delimiter": {"\t": "\\t"}.get(writer.table_delimiter(file), writer.table_delimiter(file)),
+    }
+    if options.header:
+        given["headers"] = "true"
+    if file.kind == "input" and options.columns is not None:
+        if not all(isinstance(column.source, int) for column in options.columns) and options.header:
+            raise CannotSay("columns of Soufflé are chosen by number", "Choose columns by their numbers, from 1 on.")
+        if all(isinstance(column.source, int) for column in options.columns):
+            given["columns"] = ":".join(str(int(column.source) - 1) for column in options.columns)
+    return ", ".join(["IO=file", *(f'{name}="{value}"' for name, value in given.items())])

@@ -27,9 +27,9 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value
-from deltalog.languages.convert import writer
-from deltalog.languages.convert.writer import CannotSay
+from deltalog.languages import writer
 from deltalog.languages.load_program import Documents
+from deltalog.languages.writer import CannotSay
 
 _SAME = {
     *writer.CAPITALS,

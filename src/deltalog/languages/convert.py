@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Rule
-from deltalog.languages.convert.from_souffle import CoreFunctions
-from deltalog.languages.convert.writer import CannotSay, Writer
 from deltalog.languages.load_program import Documents
+from deltalog.languages.souffle.core_functions import CoreFunctions
+from deltalog.languages.writer import CannotSay, Writer
 
 T = TypeVar("T")
 _ORDER = "It has choice-domain, subsumption, .limitsize, autoinc(), or an aggregate over its own recursion."
@@ -39,7 +39,7 @@ def converted(document: Documents, target: str) -> Converted:
     functions = CoreFunctions()
     lost: list[Diagnostic] = [*_files(document, "input", "error"), *_ordered(document)]
     rules = [made for rule in document.rules if (made := _said(functions.rule, rule, lost)) is not None]
-    module = import_module(f"deltalog.languages.convert.to_{target}")
+    module = import_module(f"deltalog.languages.{target}.write")
     writer: Writer = getattr(module, f"{target.capitalize()}Writer")(replace(document, rules=tuple(rules)))
     lines: list[str] = []
     for rule in writer.rules:

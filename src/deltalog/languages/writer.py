@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import TypeVar
 
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Aggregate, Atom, BodyLiteral, HiddenName, Negation, Pred, Rule, variables
-from deltalog.languages.convert.rule_map import with_plain_names
+from deltalog.formats.named_file import NamedFile
 from deltalog.languages.load_program import Documents
+from deltalog.languages.rule_map import with_plain_names
 from deltalog.program.aggregates import separate
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
@@ -145,3 +147,34 @@ def predicates(rules: Iterable[Rule]) -> dict[Pred, bool]:
         for atom in _atoms(rule.body):
             found.setdefault(atom.pred, False)
     return found
+
+
+# Files of our own language, in others.
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".facts": "\t"}
+_FORMS = ("delimiter", "header", "columns", "types")
+
+
+def said(
+    files: Iterable[NamedFile], kind: str, say: Callable[[NamedFile], str], lost: list[Diagnostic]
+) -> list[tuple[NamedFile, str]]:
+    """The files of a kind in another language; what cannot be said is added to `lost`."""
+    found = []
+    for file in (file for file in files if file.kind == kind):
+        try:
+            found.append((file, say(file)))
+        except CannotSay as problem:
+            lost.append(Diagnostic(problem.message, file.span, problem.hint))
+    return found
+
+
+def table_delimiter(file: NamedFile) -> str:
+    """The delimiter of a table of text that other languages read and write, too."""
+    ending = Path(file.path.removesuffix(".gz")).suffix.lower()
+    if ending not in _DELIMITERS:
+        raise CannotSay(f"{file.path} is not a table of text, and only these can be named there", "Name a .csv file.")
+    others = [name for name in file.options.given if name not in _FORMS]
+    if others or file.options.header == "auto":
+        option = others[0] if others else "header = auto"
+        raise CannotSay(f"the option `{option}` cannot be said there", "Write the table anew as plain CSV.")
+    return file.options.delimiter or _DELIMITERS[ending]

@@ -32,14 +32,15 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
+from deltalog.formats.named_file import NamedFile
 from deltalog.functions.nemo_functions import FLOAT
-from deltalog.languages.convert import named_files, writer
-from deltalog.languages.convert.rule_map import RuleMap, all_variables, new_names
-from deltalog.languages.convert.writer import CannotSay
+from deltalog.languages import writer
 from deltalog.languages.load_program import Documents
 from deltalog.languages.nemo import functions as nemo_functions
 from deltalog.languages.nemo.functions import NEMO
 from deltalog.languages.nemo.program import FileUse
+from deltalog.languages.rule_map import RuleMap, all_variables, new_names
+from deltalog.languages.writer import CannotSay
 
 _NAMES = {
     **{function: name for name, function in NEMO.items() if function.isidentifier()},
@@ -48,6 +49,7 @@ _NAMES = {
 }
 _COMPARED = {operator: name for name, operator in nemo_functions.COMPARISONS.items()}
 _NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
+_NEMO_TYPES = {"string": "string", "int": "int", "float": "double"}
 _AGGREGATES = ("count", "sum", "min", "max")
 _ORDER = "`<` and its like compare numbers alone in Nemo, and texts here, too"
 _EQUALITY = "`=` and `!=` compare values in Nemo: 1 is not 1.0 there"
@@ -60,8 +62,8 @@ class NemoWriter(writer.Writer):
         written = [rule for rule in document.rules if rule not in self.existential]
         self.rules = [*writer.plain_rules(written), *self.existential]
         self.arities = writer.several_arities(self.rules)
-        self.inputs = named_files.said(document.files, "input", named_files.nemo, self.lost)
-        self.outputs = named_files.said(document.files, "output", named_files.nemo, self.lost)
+        self.inputs = writer.said(document.files, "input", _resource, self.lost)
+        self.outputs = writer.said(document.files, "output", _resource, self.lost)
 
     def before(self) -> Iterator[str]:
         for use in (use for program in self.document.nemo for use in program.imports):
@@ -311,3 +313,26 @@ def _parameter(name: str, value: Value) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(_parameter(name, each) for each in value)})"
     return str(value) if name == "format" else _value(value)
+
+
+def _resource(file: NamedFile) -> str:
+    """`csv{...}` of @import or @export."""
+    options, delimiter = file.options, writer.table_delimiter(file)
+    format = {",": "csv", "\t": "tsv"}.get(delimiter, "dsv")
+    given = [f'resource = "{file.path}"']
+    if format == "dsv":
+        given.append(f'delimiter = "{delimiter}"')
+    if file.kind == "output":
+        if options.header:
+            raise CannotSay("files that Nemo writes have no header")
+        return f"{format}{{{', '.join(given)}}}"
+    if options.columns is not None and options.header:
+        raise CannotSay("Nemo chooses no columns by name", "Write a table with these columns alone.")
+    types = options.types or ()
+    if not types or any(not isinstance(each, str) or each not in _NEMO_TYPES for each in types):
+        hint = "Give the types of all columns: types = [string, int, float]"
+        raise CannotSay("cells without a type have other values in Nemo", hint)
+    if options.header:
+        given.append("ignore_headers = true")
+    given.append(f"format = ({', '.join(_NEMO_TYPES[str(each)] for each in types)})")
+    return f"{format}{{{', '.join(given)}}}"

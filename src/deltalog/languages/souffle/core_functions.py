@@ -11,8 +11,8 @@ from dataclasses import replace
 from deltalog.core.rules import Call, Constant, Expression, Rule, Term, Variable
 from deltalog.core.terms import XSD, Literal, Value
 from deltalog.functions.souffle_functors import PREFIX, RECORD, fields_of
-from deltalog.languages.convert.rule_map import RuleMap, new_names
-from deltalog.languages.convert.writer import CannotSay
+from deltalog.languages.rule_map import RuleMap, new_names
+from deltalog.languages.writer import CannotSay
 
 _INTEGERS = {"+": "+", "-": "-", "*": "*", "/": "div", "%": "rem", "&": "band", "|": "bor", "^": "bxor"}
 _INTEGERS |= {"<<": "bshl", ">>": "bshr", "min": "min", "max": "max"}
