@@ -175,7 +175,7 @@ Way = Callable[[], Measured | None]  # None: it took too long
 def evaluated(program: Path, folder: Path, threads: int | None = None) -> Measured:
     started = time.perf_counter()
     kb = KnowledgeBase(program, threads=threads)
-    if kb.directives:
+    if any(file.kind == "input" for file in kb.files):
         kb.load_inputs(folder)
     else:
         kb.load(folder)

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from deltalog import KnowledgeBase
 from deltalog.core.terms import Literal
 from deltalog.functions.souffle_functors import RECORD, fields_of
-from deltalog.languages.convert import converted
 from deltalog.languages.load_program import read_documents
+from deltalog.languages.registry import converted
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "property"))
 from programs import INTEGERS, Example, Features, examples

@@ -8,10 +8,17 @@ import pytest
 
 from deltalog.core.errors import DeltalogError, ProgramError
 from deltalog.languages.load_program import read_documents
+from deltalog.languages.nemo.file_use import FileUse
 from deltalog.languages.nemo.files import read_import
 from deltalog.program.program import analyse
 
 FILES = sorted((Path(__file__).parent / "errors").glob("*.rls"))
+
+
+def imported(program: Path) -> FileUse:
+    """The file that a program imports."""
+    (use,) = (file for file in read_documents([program]).files if isinstance(file, FileUse) and file.kind == "input")
+    return use
 
 
 def message(path: Path) -> str:
@@ -49,7 +56,7 @@ def test_wrong_imports(directive: str, wanted: str, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("1,2\n")
     program = tmp_path / "p.rls"
     program.write_text(f"@import p :- {directive} . q(?x) :- p(?x, ?y) .")
-    (use,) = read_documents([program]).nemo[0].imports
+    use = imported(program)
     with pytest.raises(DeltalogError, match=wanted):
         read_import(use)
 
@@ -67,7 +74,7 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     program = tmp_path / "p.rls"
     program.write_text('@import p :- csv{resource = "p.csv"} . q(?x) :- p(?x, ?y) .')
     with pytest.warns(UserWarning, match="2 rows do not fit p"):
-        assert read_import(read_documents([program]).nemo[0].imports[0]) == [(1, 2)]
+        assert read_import(imported(program)) == [(1, 2)]
 
 
 if __name__ == "__main__":

@@ -68,7 +68,6 @@ from deltalog.knowledge_base.ontology_methods import (
 )
 from deltalog.knowledge_base.store_methods import StoreMethods
 from deltalog.languages.load_program import (
-    Documents,
     IncludeDirs,
     Sources,
     as_preprocessing,
@@ -76,6 +75,7 @@ from deltalog.languages.load_program import (
     read_documents,
     read_removals,
 )
+from deltalog.languages.protocol import Unit
 from deltalog.program import Program, analyse
 from deltalog.program.column_names import NamedColumns
 from deltalog.program.recognise import SCHEME_SETTINGS
@@ -174,10 +174,9 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         threads = None if threads is None else count(threads, "threads", least=1)
         sources = as_sources(program)
         document = read_documents(sources, language, preprocessing=as_preprocessing(include_dirs, macros))
-        self.directives, self.notes, self._stages = document.directives, document.notes, document.stages
-        self.nemo, self._programs, self._magic = document.nemo, document.programs, document.magic
+        self.files, self.notes, self._stages = document.files, document.notes, document.stages
+        self._programs, self._magic = document.programs, document.magic
         self.prefixes = document.prefixes
-        self.files = document.files
         self._table_settings = settings_beside(sources)
         self._column_names: NamedColumns = dict(document.columns)
         self._declared_columns = frozenset(document.columns)
@@ -545,7 +544,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         add_rules: Sequence[str | Path],
         remove_rules: Sequence[str | Path],
         graph: GraphName | None = None,
-    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Documents]:
+    ) -> tuple[RuleSet, dict[Pred, AnyTable], dict[Pred, AnyTable], Unit]:
         """A change: the rules after it, facts to add and to remove, and the statements that are added."""
         from deltalog.evaluation.encode_facts import encode_facts_of
 

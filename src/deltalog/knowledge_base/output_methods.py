@@ -1,4 +1,4 @@
-"""The methods of a knowledge base that derive the outputs of Soufflé programs alone, by magic sets: a base class of
+"""The methods of a knowledge base that derive the outputs of programs alone, by magic sets: a base class of
 `KnowledgeBase`, as `query.methods` is.
 
 The rules of a knowledge base stay as they are. What is derived here is a second state, with all facts of the outputs.
@@ -45,7 +45,7 @@ class OutputMethods(WarningMethods):
     """A knowledge base as far as the outputs of its programs are concerned."""
 
     engine: str
-    _magic: tuple[MagicRequest, ...] = ()  # of Soufflé programs
+    _magic: tuple[MagicRequest, ...] = ()
     _outputs: DerivedOutputs | None = None
     _state: Materialisation[Any] | None
     _report: Report
@@ -65,7 +65,7 @@ class OutputMethods(WarningMethods):
 
     @exclusive
     def materialise_outputs(self, *, partial: bool = False) -> Report:
-        """Derives what the outputs of Soufflé programs need, by magic sets, if the programs ask for them; otherwise
+        """Derives what the outputs of programs need, by magic sets, if the programs ask for them; otherwise
         everything that follows, as `materialise` does. `report.magic_sets` says what was restricted, and what was not.
 
         Other relations keep their meaning: reading one derives everything. partial: as for `materialise`."""
@@ -91,7 +91,9 @@ class OutputMethods(WarningMethods):
             return "the naive engine evaluates the rules as they are"
         if not self._output_preds:
             return "the program has no .output or .printsize"
-        if any(rule.span is None or not rule.span.source.rewritten for rule in self._rule_set.rules) or self.files:
+        if any(rule.span is None or not rule.span.source.rewritten for rule in self._rule_set.rules) or any(
+            file.pred is None for file in self.files
+        ):
             return "not all rules are those of Soufflé programs"
         return "" if self._output_rules().restricted else self._nothing_restricted()
 
@@ -101,8 +103,8 @@ class OutputMethods(WarningMethods):
 
     @property
     def _output_preds(self) -> list[Pred]:
-        uses = (use for use in self.directives if use.kind in ("output", "printsize"))
-        return list(dict.fromkeys(use.pred for use in uses))
+        """The predicates of outputs that programs declare."""
+        return list(dict.fromkeys(file.pred for file in self.files if file.kind != "input" and file.pred is not None))
 
     def _output_rules(self) -> OutputRules:
         from deltalog.evaluation.goals.output_rules import output_rules

@@ -15,7 +15,7 @@ from deltalog.evaluation.maintenance.snapshot import shape_of, stored_relations
 from deltalog.extensions.store.log_entry import LogEntry, unpacked
 from deltalog.extensions.store.snapshot_files import SnapshotContents, StoredTables
 from deltalog.extensions.store.store import Image, StoredVersion
-from deltalog.languages.stored_rules import SETTING, KeptPrograms, StoredRules
+from deltalog.languages.stored_rules import KeptPrograms, StoredRules
 from deltalog.program.column_names import names_from_json
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def applied(
         plus, minus = unpacked(change.added, backend), unpacked(change.removed, backend)
         added = united(without(added, minus, backend), plus, backend)
         removed = united(without(removed, plus, backend), minus, backend)
-        kept = KeptPrograms.stored(change.settings) if SETTING in change.settings else kept
+        kept = KeptPrograms.stored(change.settings) if KeptPrograms.are_in(change.settings) else kept
         rules = change.rules.applied(rules, kept)
         prefixes.update(change.prefixes)
         settings.update(change.settings)

@@ -24,10 +24,7 @@ from deltalog.program.lint_data import lint_data
 if TYPE_CHECKING:
     from deltalog.core.dictionary import Dictionary
     from deltalog.evaluation.backend import Backend
-    from deltalog.formats.named_file import NamedFile
-    from deltalog.languages.load_program import Documents
-    from deltalog.languages.nemo.program import NemoProgram
-    from deltalog.languages.souffle.directives import Directive
+    from deltalog.languages.protocol import ProgramFile, Unit
     from deltalog.program.rule_set import RuleSet
     from deltalog.program.stages import OrderedStage
 
@@ -35,9 +32,7 @@ if TYPE_CHECKING:
 class WarningMethods:
     """A knowledge base as far as its warnings are concerned."""
 
-    directives: tuple[Directive, ...]
-    files: tuple[NamedFile, ...]
-    nemo: tuple[NemoProgram, ...]
+    files: tuple[ProgramFile, ...]
     _stages: tuple[OrderedStage, ...]  # of the programs
     _backend: Backend[Any]
     _lock: CallLock
@@ -59,7 +54,7 @@ class WarningMethods:
         lints = [each for each in self._lints if not any(_is_in(each.span, span) for span in gone)]
         return [*lints, *self._data_lints()]
 
-    def _warn_of_rules(self, document: Documents) -> tuple[Diagnostic, ...]:
+    def _warn_of_rules(self, document: Unit) -> tuple[Diagnostic, ...]:
         """Warns of rules that come; what `_lints` has when they have come."""
         found = (*document.warnings, *lint(document.rules, CHECKS))
         self._warn(found, DeltalogWarning)
@@ -73,9 +68,8 @@ class WarningMethods:
         self._warn(self._data_lints(), DataWarning)
 
     def _data_lints(self) -> tuple[Diagnostic, ...]:
-        given = {*self._given_names, *(each.relation for each in self.directives if each.kind == "input")}
-        given.update(use.predicate for program in self.nemo for use in program.imports)
-        given.update(file.predicate for file in self.files if file.predicate and file.kind == "input")
+        inputs = (file.predicate for file in self.files if file.predicate and file.kind == "input")
+        given = {*self._given_names, *inputs}
         given.update(pred.name for stage in self._stages for pred in stage.preds)
         found = lint_data(self._with_ordered, without_graphs(self._explicit), given)
         return (*found, *self._literal_lints())

@@ -16,7 +16,7 @@ from deltalog.evaluation.equality.settings import EQUALITY_SETTINGS
 from deltalog.evaluation.graph_relations import DEFAULT_GRAPHS
 from deltalog.evaluation.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.extensions.ontology.profile_names import PROFILES
-from deltalog.languages.settings import LANGUAGES
+from deltalog.languages.registry import LANGUAGES
 
 if TYPE_CHECKING:
     from deltalog.knowledge_base.facade import KnowledgeBase
@@ -257,7 +257,7 @@ def preprocessing_of(options: Namespace) -> dict[str, Any]:
 
 def load_inputs(kb: KnowledgeBase, options: Namespace, missing: str = "error") -> bool:
     """Loads what .input directives name; whether there are any. Folders of --data are places to look for it then."""
-    if not any(directive.kind == "input" for directive in kb.directives):
+    if not any(file.kind == "input" and not file.at_once for file in kb.files):
         return False
     folders = [path for path in options.data if path.is_dir()]
     options.data = [path for path in options.data if not path.is_dir()]

@@ -5,35 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltalog.core.errors import Diagnostic
 from deltalog.core.rule_text import print_predicate, print_value, quoted
 from deltalog.core.rules import Rule
 from deltalog.core.table_options import ColumnChoice
-from deltalog.formats.named_file import NamedFile
 from deltalog.languages import writer
-from deltalog.languages.load_program import Documents
+from deltalog.languages.deltalog.named_file import OwnFile
+from deltalog.languages.protocol import Unit
 
 
 class DeltalogWriter(writer.Writer):
-    def __init__(self, document: Documents) -> None:
-        super().__init__(document)
-        self.rules = writer.without_hidden(document.rules)
-        hint = "Name them by @input, with types of columns, or by @output."
-        for use in (use for program in document.nemo for use in (*program.imports, *program.exports)):
-            self.lost.append(Diagnostic(f"@{use.kind} reads and writes other cells", use.span, hint))
+    language = "deltalog"
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.rules = writer.without_hidden(unit.rules)
 
     def before(self) -> list[str]:
-        declared = _declared(self.document.columns)
-        return [*(_directive(file) for file in self.document.files if file.kind == "input"), *declared]
+        declared = _declared(self.unit.columns)
+        return [*map(_directive, writer.own_files(self.unit, "input")), *declared]
 
     def after(self) -> list[str]:
-        return [_directive(file) for file in self.document.files if file.kind == "output"]
+        return list(map(_directive, writer.own_files(self.unit, "output")))
 
     def statement(self, rule: Rule) -> str:
         return str(rule)
 
 
-def _directive(file: NamedFile) -> str:
+def _directive(file: OwnFile) -> str:
     """The directive."""
     preposition = "from" if file.kind == "input" else "to"
     names = "" if file.predicate is None else f"{print_predicate(file.predicate)} {preposition} "

@@ -32,13 +32,13 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
-from deltalog.formats.named_file import NamedFile
 from deltalog.functions.nemo_functions import FLOAT
 from deltalog.languages import writer
-from deltalog.languages.load_program import Documents
+from deltalog.languages.deltalog.named_file import OwnFile
 from deltalog.languages.nemo import functions as nemo_functions
+from deltalog.languages.nemo.file_use import FileUse
 from deltalog.languages.nemo.functions import NEMO
-from deltalog.languages.nemo.program import FileUse
+from deltalog.languages.protocol import Unit
 from deltalog.languages.rule_map import RuleMap, all_variables, new_names
 from deltalog.languages.writer import CannotSay
 
@@ -56,28 +56,30 @@ _EQUALITY = "`=` and `!=` compare values in Nemo: 1 is not 1.0 there"
 
 
 class NemoWriter(writer.Writer):
-    def __init__(self, document: Documents) -> None:
-        super().__init__(document)
-        self.existential = {rule.skolem: rule for rule in existential_rules(document.rules)}
-        written = [rule for rule in document.rules if rule not in self.existential]
+    language = "nemo"
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.existential = {rule.skolem: rule for rule in existential_rules(unit.rules)}
+        written = [rule for rule in unit.rules if rule not in self.existential]
         self.rules = [*writer.plain_rules(written), *self.existential]
+        self.uses = [file for file in unit.files if isinstance(file, FileUse)]
+        self.is_own = self.language in unit.languages
         self.arities = writer.several_arities(self.rules)
-        self.inputs = writer.said(document.files, "input", _resource, self.lost)
-        self.outputs = writer.said(document.files, "output", _resource, self.lost)
+        self.inputs = writer.said(unit, "input", _resource, self.lost)
+        self.outputs = writer.said(unit, "output", _resource, self.lost)
 
     def before(self) -> Iterator[str]:
-        for use in (use for program in self.document.nemo for use in program.imports):
-            yield _file(use)
+        yield from (_file(use) for use in self.uses if use.directive == "import")
         for file, resource in self.inputs:
             yield f"@import {_predicate(file.predicate or '')} :- {resource} ."
 
     def after(self) -> Iterator[str]:
-        files = [use for program in self.document.nemo for use in program.exports]
-        yield from map(_file, files)
-        outputs = [name for program in self.document.nemo for name in program.outputs]
+        yield from (_file(use) for use in self.uses if use.directive == "export")
+        outputs = list(dict.fromkeys(use.predicate for use in self.uses if use.directive == "output"))
         for file, resource in self.outputs:
             yield f"@export {_predicate(file.predicate or '')} :- {resource} ."
-        if not self.document.nemo and not any(file.kind == "output" for file in self.document.files):
+        if not self.is_own and not writer.own_files(self.unit, "output"):
             outputs = [pred.name for pred in self.outputs_said]
         if outputs:
             yield f"@output {', '.join(map(_predicate, outputs))} ."
@@ -88,7 +90,7 @@ class NemoWriter(writer.Writer):
                 raise CannotSay(f"`{name}` has several numbers of arguments, and a predicate of Nemo has one")
         if rule.body and not any(_has_atom(literal) for literal in rule.body):
             raise CannotSay("a rule of Nemo needs an atom that is not negated")
-        if not self.document.nemo and any(_is_apart(literal, rule.body) for literal in rule.body):
+        if not self.is_own and any(_is_apart(literal, rule.body) for literal in rule.body):
             hint = "Give it a variable of the rule, by a predicate of its own."
             raise CannotSay("a negation that shares no variable with the rest of its rule has no effect in Nemo", hint)
         if rule in self.existential:
@@ -306,7 +308,7 @@ def _string(text: str) -> str:
 
 def _file(use: FileUse) -> str:
     parameters = ", ".join(f"{name} = {_parameter(name, value)}" for name, value in use.parameters.items())
-    return f"@{use.kind} {_predicate(use.predicate)} :- {use.format}{{{parameters}}} ."
+    return f"@{use.directive} {_predicate(use.predicate)} :- {use.format}{{{parameters}}} ."
 
 
 def _parameter(name: str, value: Value) -> str:
@@ -315,7 +317,7 @@ def _parameter(name: str, value: Value) -> str:
     return str(value) if name == "format" else _value(value)
 
 
-def _resource(file: NamedFile) -> str:
+def _resource(file: OwnFile) -> str:
     """`csv{...}` of @import or @export."""
     options, delimiter = file.options, writer.table_delimiter(file)
     format = {",": "csv", "\t": "tsv"}.get(delimiter, "dsv")

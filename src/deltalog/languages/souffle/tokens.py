@@ -16,7 +16,7 @@ from pathlib import Path
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Source, Span
 from deltalog.functions.souffle_functors import BITS
-from deltalog.languages.settings import Preprocessing
+from deltalog.languages.protocol import Preprocessing
 from deltalog.languages.souffle.program_text import IncludedText
 
 DIRECTIVES = (

@@ -36,9 +36,9 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
-from deltalog.formats.named_file import NamedFile
 from deltalog.languages import writer
-from deltalog.languages.load_program import Documents
+from deltalog.languages.deltalog.named_file import OwnFile
+from deltalog.languages.protocol import Unit
 from deltalog.languages.rule_map import RuleMap, new_names
 from deltalog.languages.writer import CannotSay
 
@@ -115,14 +115,16 @@ class ColumnTypes:
 
 
 class SouffleWriter(writer.Writer):
-    def __init__(self, document: Documents) -> None:
-        super().__init__(document)
-        self.rules = writer.plain_rules(document.rules, RESERVED)
+    language = "souffle"
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.rules = writer.plain_rules(unit.rules, RESERVED)
         self.predicates = writer.predicates(self.rules)
         self.names = _names(self.predicates)
         self.arities = writer.several_arities(self.rules)
-        self.inputs = writer.said(document.files, "input", _parameters, self.lost)
-        self.outputs = writer.said(document.files, "output", _parameters, self.lost)
+        self.inputs = writer.said(unit, "input", _parameters, self.lost)
+        self.outputs = writer.said(unit, "output", _parameters, self.lost)
         self.types = ColumnTypes()
         self.wrong: dict[int, tuple[str, ...]] = {}  # the rules that would give a column another type
         for number, rule in enumerate(self.rules):
@@ -217,7 +219,7 @@ class SouffleWriter(writer.Writer):
                 yield f".input {self.names[pred]}"
 
     def after(self) -> Iterator[str]:
-        if any(file.kind == "output" for file in self.document.files):
+        if writer.own_files(self.unit, "output"):
             names = {pred.name: pred for pred in self.said}
             for file, parameters in self.outputs:
                 if file.predicate in names:
@@ -394,7 +396,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _parameters(file: NamedFile) -> str:
+def _parameters(file: OwnFile) -> str:
     """The parameters of `.input` or `.output`."""
     options = file.options
     given = {
