@@ -52,6 +52,16 @@ def test_what_has_no_counterpart_is_named() -> None:
     assert [each.message for each in there.notes] == [".output p at <text>:3:9 is left out"]
 
 
+@pytest.mark.parametrize("target", ["deltalog", "souffle", "rdfox"])
+def test_files_of_nemo_programs_are_named(target: str) -> None:
+    text = '@import p :- csv{resource = "p.csv"} . @export q :- csv{} . q(?x) :- p(?x) .'
+    there = converted(read_documents([text], "nemo"), target)
+    assert [each.message for each in there.lost] == [
+        "@import reads and writes other cells",
+        "@export reads and writes other cells",
+    ]
+
+
 def test_souffle_programs_in_souffle_are_the_same() -> None:
     case = CASES / "records" / "records.dl"
     there = converted(read_documents([case]), "souffle")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from deltalog import KnowledgeBase
 from deltalog.core.errors import DeltalogError, ProgramError
 from deltalog.languages.load_program import read_documents
 from deltalog.languages.nemo.file_use import FileUse
@@ -62,11 +63,15 @@ def test_wrong_imports(directive: str, wanted: str, tmp_path: Path) -> None:
 
 
 def test_exports_stay_inside_of_their_folder(tmp_path: Path) -> None:
-    from deltalog import KnowledgeBase
-
     kb = KnowledgeBase('p(1) . @export p :- csv{resource = "../p.csv"} .', language="nemo")
     with pytest.raises(DeltalogError, match="outside of the folder"):
         kb.write_exports(tmp_path / "out")
+
+
+def test_rules_that_are_added_name_no_files(tmp_path: Path) -> None:
+    (tmp_path / "more.rls").write_text('@import p :- csv{resource = "p.csv"} . q(?x) :- p(?x) .')
+    with pytest.raises(ProgramError, match=r"more.rls:1:1: rules that are added to a knowledge base name no files"):
+        KnowledgeBase().add_rules(tmp_path / "more.rls")
 
 
 def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from deltalog.core.rules import QUADS, UNNAMED, Pred
 from deltalog.core.terms import IRI, BlankNode, Value
 from deltalog.evaluation.facts import Facts
 from deltalog.formats.documents import Reading
+from deltalog.languages.registry import require
 
 if TYPE_CHECKING:
     from deltalog.evaluation.backend import Backend
@@ -86,6 +87,7 @@ class GraphMethods:
         dataset: the graphs that patterns are matched in, as USING and USING NAMED say it, which the request may not.
         base: what relative IRIs are resolved against, unless they name a predicate or the request has a BASE.
         """
+        require("sparql")
         from deltalog.languages.sparql.parse_update import parse_update
         from deltalog.languages.sparql.request_base import request_base
         from deltalog.languages.sparql.update_operations import using

@@ -38,7 +38,7 @@ class Row:
     @property
     def language(self) -> Language:
         """UsageError if it is not installed."""
-        check_installed(self)
+        require(self.name)
         return cast(Language, import_module(f"deltalog.languages.{self.name}.language").LANGUAGE)
 
 
@@ -63,10 +63,10 @@ def converted(unit: Unit, target: str) -> Written:
     return row_of(target).language.write(unit)
 
 
-def check_installed(row: Row) -> None:
+def require(name: str) -> None:
     """UsageError if the folder of a language is missing."""
-    if not row.is_installed:
-        raise UsageError(f"{row.title} is not part of this installation: deltalog.languages.{row.name} is missing")
+    if not row_of(name).is_installed:
+        raise UsageError(f"{row_of(name).title} is not installed: the package deltalog.languages.{name} is missing")
 
 
 def find_row(source: str | Path, text: str, language: str = "auto") -> Row:
