@@ -176,7 +176,7 @@ Way = Callable[[], Measured | None]  # None: it took too long
 def evaluated(program: Path, folder: Path, threads: int | None = None) -> Measured:
     started = time.perf_counter()
     kb = KnowledgeBase(program, threads=threads)
-    if session_of(kb).document.directives:
+    if any(file.kind == "input" for file in session_of(kb).document.files):
         kb.load_inputs(folder)
     else:
         kb.load(folder)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from deltalog.languages.registry import OWN, TABLE
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "deltalog"
 
@@ -82,6 +84,14 @@ def test_imports_point_one_way(module: str) -> None:
 def test_what_is_below_languages_names_none(module: str) -> None:
     if module.split(".")[0] in ("core", "program", "evaluation"):
         assert not NAMES_OF_LANGUAGES.findall(path_of(module).read_text())
+
+
+@pytest.mark.parametrize("module", modules())
+def test_languages_are_reached_by_their_table(module: str) -> None:
+    """Only SPARQL has callers: it is asked, and no program is in it."""
+    apart = {f"languages.{row.name}" for row in TABLE if row.name not in (OWN, "sparql")}
+    used = {".".join(imported.split(".")[:2]) for imported in imports(module)} & apart
+    assert used <= {".".join(module.split(".")[:2])}
 
 
 def test_kernels_know_nothing_of_datalog() -> None:

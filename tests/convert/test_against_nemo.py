@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from deltalog import KnowledgeBase
 from deltalog.core.terms import BlankNode, Value, literal
 from deltalog.functions.nemo_functions import full_text
-from deltalog.languages.convert import converted
-from deltalog.languages.load_program import Documents, read_documents
+from deltalog.languages.load_program import read_documents
+from deltalog.languages.protocol import Unit
+from deltalog.languages.registry import converted
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "property"))
@@ -63,7 +64,7 @@ def our_text(value: Value) -> str:
 @given(examples(Features(INTEGERS, functions=False, nested=True)))
 def test_converted_programs_give_the_same_facts(example: Example) -> None:
     facts = [spell_fact(pred, row) for pred, rows in example.facts.items() for row in rows if pred.arity]
-    rules = [str(rule) for rule in example.rules if not converted(Documents((rule,), {}), "nemo").lost]
+    rules = [str(rule) for rule in example.rules if not converted(Unit((rule,), {}), "nemo").lost]
     text = "\n".join([*rules, *facts])
     there = converted(read_documents([text]), "nemo")
     assert not there.lost
@@ -95,5 +96,5 @@ def test_nemo_programs_give_the_same_facts(seed: int) -> None:
             pytest.skip("Nemo refuses it")
         raise
     kb = KnowledgeBase(text, language="nemo")
-    names = {name for each in session_of(kb).document.nemo for name in each.outputs}
+    names = {file.predicate for file in session_of(kb).document.files if file.is_export and not file.implied}
     assert found == ours({name: set(kb.facts(name)) for name in kb.predicates if "/" not in name}, names), text

@@ -9,8 +9,8 @@ import pytest
 
 from deltalog import KnowledgeBase
 from deltalog.apps.cli.main import main
-from deltalog.languages.convert import TARGETS, converted
 from deltalog.languages.load_program import read_documents
+from deltalog.languages.registry import TARGETS, converted
 
 sys.path.insert(0, str(Path(__file__).parent))
 from nemo_programs import random_program

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from deltalog import KnowledgeBase
 from deltalog.core.terms import Literal
 from deltalog.functions.souffle_functors import RECORD, fields_of
-from deltalog.languages.convert import converted
 from deltalog.languages.load_program import read_documents
+from deltalog.languages.registry import converted
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "property"))
 from programs import INTEGERS, Example, Features, examples
@@ -50,6 +50,16 @@ def test_what_has_no_counterpart_is_named() -> None:
     there = converted(read_documents([".decl p(x : number)\n.input p\n.output p"]), "deltalog")
     assert [each.message for each in there.lost] == [".input p at <text>:2:8 is left out"]
     assert [each.message for each in there.notes] == [".output p at <text>:3:9 is left out"]
+
+
+@pytest.mark.parametrize("target", ["deltalog", "souffle", "rdfox"])
+def test_files_of_nemo_programs_are_named(target: str) -> None:
+    text = '@import p :- csv{resource = "p.csv"} . @export q :- csv{} . q(?x) :- p(?x) .'
+    there = converted(read_documents([text], "nemo"), target)
+    assert [each.message for each in there.lost] == [
+        "@import reads and writes other cells",
+        "@export reads and writes other cells",
+    ]
 
 
 def test_souffle_programs_in_souffle_are_the_same() -> None:

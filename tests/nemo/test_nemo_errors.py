@@ -6,12 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from deltalog import KnowledgeBase
 from deltalog.core.errors import DeltalogError, ProgramError
 from deltalog.languages.load_program import read_documents
+from deltalog.languages.nemo.file_use import FileUse
 from deltalog.languages.nemo.files import read_import
 from deltalog.program.program import analyse
 
 FILES = sorted((Path(__file__).parent / "errors").glob("*.rls"))
+
+
+def imported(program: Path) -> FileUse:
+    """The file that a program imports."""
+    (use,) = (file for file in read_documents([program]).files if isinstance(file, FileUse) and file.kind == "input")
+    return use
 
 
 def message(path: Path) -> str:
@@ -49,17 +57,21 @@ def test_wrong_imports(directive: str, wanted: str, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("1,2\n")
     program = tmp_path / "p.rls"
     program.write_text(f"@import p :- {directive} . q(?x) :- p(?x, ?y) .")
-    (use,) = read_documents([program]).nemo[0].imports
+    use = imported(program)
     with pytest.raises(DeltalogError, match=wanted):
         read_import(use)
 
 
 def test_exports_stay_inside_of_their_folder(tmp_path: Path) -> None:
-    from deltalog import KnowledgeBase
-
     kb = KnowledgeBase('p(1) . @export p :- csv{resource = "../p.csv"} .', language="nemo")
     with pytest.raises(DeltalogError, match="outside of the folder"):
         kb.write_exports(tmp_path / "out")
+
+
+def test_rules_that_are_added_name_no_files(tmp_path: Path) -> None:
+    (tmp_path / "more.rls").write_text('@import p :- csv{resource = "p.csv"} . q(?x) :- p(?x) .')
+    with pytest.raises(ProgramError, match=r"more.rls:1:1: error: rules that are added .* name no files"):
+        KnowledgeBase().add_rules(tmp_path / "more.rls")
 
 
 def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
@@ -67,7 +79,7 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     program = tmp_path / "p.rls"
     program.write_text('@import p :- csv{resource = "p.csv"} . q(?x) :- p(?x, ?y) .')
     with pytest.warns(UserWarning, match="2 rows do not fit p"):
-        assert read_import(read_documents([program]).nemo[0].imports[0]) == [(1, 2)]
+        assert read_import(imported(program)) == [(1, 2)]
 
 
 if __name__ == "__main__":

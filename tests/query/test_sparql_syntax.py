@@ -253,7 +253,7 @@ OUR_OWN = (
 
 
 def spoilt(random: Random, query: str) -> str:
-    tokens = [token.text for token in tokenize(query).tokens[:-1]]
+    tokens = [token.text for token in tokenize(query)[:-1]]
     for _ in range(random.randint(1, 3)):
         place, other = random.randrange(len(tokens)), random.randrange(len(tokens))
         match random.choice(("lose", "lose", "double", "swap", "cut")):

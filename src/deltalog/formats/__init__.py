@@ -8,7 +8,6 @@
     table_head  the first rows of tables: headers
     table_reader  tables with options
     table_settings  `.deltalog.toml`
-    named_output  the files of @output
     table_survey  a look at files before they are read: names of columns, warnings
     typed_cells texts to values of declared types
     ntriples    N-Triples and N-Quads, in parallel

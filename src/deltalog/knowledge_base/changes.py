@@ -25,7 +25,8 @@ from deltalog.formats.documents import Files
 from deltalog.knowledge_base.data_columns import columns_with
 from deltalog.knowledge_base.kept_programs import programs_with
 from deltalog.knowledge_base.session import Session
-from deltalog.languages.load_program import Documents, Sources, as_sources, read_documents, read_removals
+from deltalog.languages.load_program import Sources, as_sources, read_documents, read_removals
+from deltalog.languages.protocol import Unit
 
 GraphName = IRI | BlankNode
 GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, or files
@@ -152,7 +153,7 @@ def _facts(given: GivenFacts) -> dict[str, Any] | Files:
     return given if isinstance(given, Files) else listed_facts(given)
 
 
-def _requested(session: Session, wanted: Listed) -> tuple[Request[Any], Documents]:
+def _requested(session: Session, wanted: Listed) -> tuple[Request[Any], Unit]:
     """A change that is asked for, and the statements that it adds."""
     state, backend, graph = session.state, session.backend, wanted.graph
     add, remove = as_read(session, wanted.add), as_read(session, wanted.remove)
@@ -168,16 +169,10 @@ def _requested(session: Session, wanted: Listed) -> tuple[Request[Any], Document
     return Request(rules, added, removed, document.rules, document.prefixes, columns), document
 
 
-def check_addable(document: Documents) -> None:
+def check_addable(document: Unit) -> None:
     """ProgramError if rules that are added name files, or depend on the order of derivation: only the programs of a new
     knowledge base may."""
-    wrong = [Diagnostic(_NO_FILES, file.span, _LOAD) for file in document.files]
-    wrong += [
-        Diagnostic(f"{_NO_FILES}: .{use.kind} {use.relation} at {use.place}", None, _LOAD)
-        for use in document.directives
-        if use.kind in ("input", "output")
-    ]
-    wrong += [Diagnostic(_NO_FILES, None, _LOAD) for program in document.nemo if program.imports or program.exports]
+    wrong = [error for file in document.files if (error := file.refused(_NO_FILES, _LOAD)) is not None]
     wrong += [Diagnostic(_ORDER, rule.span, _WHOLE) for stage in document.stages for rule in stage.rules]
     if wrong:
         raise ProgramError(wrong)

@@ -16,6 +16,7 @@ from deltalog.extensions.graphs.membership import TripleTables
 from deltalog.formats.documents import Reading
 from deltalog.knowledge_base.changes import GraphName, graph_name
 from deltalog.knowledge_base.session import Session
+from deltalog.languages.registry import require
 
 if TYPE_CHECKING:
     from deltalog.languages.sparql.graphs import Dataset
@@ -48,6 +49,7 @@ def sparql_update(
     base: str | None,
 ) -> Change:
     """Carries out a SPARQL Update request, as one change."""
+    require("sparql")
     from deltalog.languages.sparql.parse_update import parse_update
     from deltalog.languages.sparql.request_base import request_base
     from deltalog.languages.sparql.update_operations import using

@@ -54,7 +54,7 @@ def _why_not(session: Session) -> str:
     if not output_preds(session):
         return "the program has no .output or .printsize"
     rewritten = all(rule.span is not None and rule.span.source.rewritten for rule in session.rules)
-    if not rewritten or session.document.files:
+    if not rewritten or any(file.pred is None for file in session.document.files):
         return "not all rules are those of Soufflé programs"
     return "" if _rules(session).restricted else _nothing_restricted(session)
 
@@ -65,9 +65,9 @@ def _nothing_restricted(session: Session) -> str:
 
 
 def output_preds(session: Session) -> list[Pred]:
-    """The relations that programs output."""
-    uses = (use for use in session.document.directives if use.kind in ("output", "printsize"))
-    return list(dict.fromkeys(use.pred for use in uses))
+    """The predicates of outputs that programs declare."""
+    files = session.document.files
+    return list(dict.fromkeys(file.pred for file in files if file.kind != "input" and file.pred is not None))
 
 
 def _rules(session: Session) -> OutputRules:

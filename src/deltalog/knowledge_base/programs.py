@@ -1,170 +1,159 @@
 """Files that programs name, in every language.
 
-load_imports     files that programs read by `@input`, or by Nemo's `@import`
-load_inputs      files that Soufflé programs read, in the folders of their facts
-write_outputs    files that programs write by `@output`, or by Soufflé's `.output`
-write_exports    files that Nemo programs write
+load_imports     inputs that are read with a program: `@input`, `@import`
+load_inputs      inputs that are read from folders: `.input`
+write_outputs    outputs to a place that the program names, or a folder: `@output`, `.output`
+write_exports    outputs to a folder of exports: `@export`
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalog.core.errors import Diagnostic, ProgramError, UsageError
 from deltalog.core.rules import Atom, Constant, Pred, Rule
 from deltalog.core.terms import BlankNode, Value
-from deltalog.evaluation.facts import Facts
+from deltalog.evaluation.encode_facts import encode_facts_of
+from deltalog.evaluation.facts import Facts, of_predicate
 from deltalog.evaluation.state import Request
 from deltalog.formats.documents import Files
 from deltalog.formats.files import local_path
-from deltalog.formats.named_file import NamedFile
 from deltalog.knowledge_base import changes
 from deltalog.knowledge_base.kept_programs import PROGRAMS
 from deltalog.knowledge_base.outputs import contents_of_outputs, contents_with
 from deltalog.knowledge_base.session import Session
 
 if TYPE_CHECKING:
+    from deltalog.evaluation.backend import Backend
     from deltalog.evaluation.goals.contents import Contents
-    from deltalog.languages.souffle.directives import Directive
+    from deltalog.languages.protocol import ProgramFile
+
+
+@dataclass
+class _Sink:
+    """Adds facts to a knowledge base."""
+
+    session: Session
+    blank_nodes: Iterator[int] = field(default_factory=count)
+
+    def add(self, predicate: str, facts: Any) -> None:
+        changes.add(self.session, predicate, facts)
+
+    def load(self, files: Files) -> None:
+        changes.load(self.session, files)
+
+    def number(self, pred: Pred, values: Iterable[Value]) -> None:
+        session = self.session
+        given = session.state.explicit.get(pred)
+        known = {row[0] for row in of_predicate(pred, given, session.backend)} if given is not None else set()
+        fresh = dict.fromkeys(value for value in values if value not in known)
+        numbered = [Atom(pred.name, (Constant(value), Constant(n))) for n, value in enumerate(fresh, len(known))]
+        added = encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], session.backend)
+        session.replace_facts(Request(session.state.rule_set, add=added))
+
+
+@dataclass
+class _Source:
+    """Facts of a knowledge base."""
+
+    session: Session
+    contents: Contents[Any]
+
+    @property
+    def backend(self) -> Backend[Any]:
+        return self.session.backend
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        return self.session.prefixes
+
+    def find(self, name: str) -> Pred:
+        return self.contents.names().find(name)
+
+    def table(self, pred: Pred) -> Any:
+        return self.contents.table(pred)
+
+    def facts(self, pred: Pred) -> Facts[Any]:
+        return self.contents.view(pred, self.contents.table(pred))
+
+    def columns(self, pred: Pred) -> Sequence[str]:
+        return self.session.columns.known(pred)
+
+    def exported(self, *names: str) -> list[tuple[Value, ...]]:
+        """Invented values have the numbers after those of blank nodes that were imported."""
+        from deltalog.evaluation.chase import ChasedMaterialisation
+
+        if self.session.names().by_name.keys().isdisjoint(names):
+            return []
+        facts = contents_with(self.session, names[0]).facts(names[0])
+        made = self.session.state.materialised
+        ages = made.nulls if isinstance(made, ChasedMaterialisation) else {}
+        invented = {null: BlankNode(str(self.session.imported_nulls + age)) for null, age in ages.items()}
+        return sorted((tuple(invented.get(value, value) for value in row) for row in facts), key=repr)
 
 
 def load_imports(session: Session) -> None:
-    """Adds the facts that programs name by @input, and Nemo programs by @import."""
-    for file in (file for file in session.document.files if file.kind == "input"):
-        if not file.place.exists():
-            message = f"there is no file {file.place}"
-            raise ProgramError([Diagnostic(message, file.span, "A path is relative to the folder of the program.")])
-        changes.load(session, Files.named(file))
-    if not session.document.nemo:
-        return
-    from deltalog.languages.nemo.files import read_import
-
-    nulls = count()
-    for use in (use for program in session.document.nemo for use in program.imports):
-        rows = read_import(use, nulls)
-        if rows:
-            changes.add(session, use.predicate, rows)
-    session.imported_nulls = next(nulls)
+    """Adds the facts of inputs that are read with their program."""
+    sink = _Sink(session)
+    for file in (file for file in session.document.files if file.kind == "input" and file.at_once):
+        file.load(sink)
+    session.imported_nulls = next(sink.blank_nodes)
 
 
 def load_inputs(
     session: Session, folders: Sequence[str | PathLike[str]], missing: str = "error", only_needed: bool = False
 ) -> None:
-    """Adds the facts that `.input` directives of Soufflé programs name."""
-    from deltalog.languages.souffle.facts import read_input
-
-    inputs = [directive for directive in session.document.directives if directive.kind == "input"]
-    skipped = [use.relation for use in inputs if only_needed and not _is_needed(session, use)]
-    session.skipped_inputs = tuple(dict.fromkeys(skipped))
-    for directive in inputs:
-        if directive.relation not in skipped:
-            missing_here = missing if _is_needed(session, directive) else "ignore"
-            facts = read_input(directive, [local_path(folder) for folder in folders], missing_here)
-            if facts is not None:
-                changes.add(session, directive.relation, facts)
-                _number_symbols(session, directive, facts)
+    """Adds the facts of inputs that are read from folders."""
+    inputs = [file for file in session.document.files if file.kind == "input" and not file.at_once]
+    skipped = [file for file in inputs if only_needed and not _is_needed(session, file)]
+    session.skipped_inputs = tuple(dict.fromkeys(file.predicate or "" for file in skipped))
+    places = [local_path(folder) for folder in folders]
+    for file in (file for file in inputs if file.predicate not in session.skipped_inputs):
+        file.load(_Sink(session), places, missing if _is_needed(session, file) else "ignore")
 
 
-def _is_needed(session: Session, directive: Directive) -> bool:
-    """Whether an output needs a relation; rules of other programs may, whatever its own says."""
+def _is_needed(session: Session, file: ProgramFile) -> bool:
+    """Whether an output needs an input; rules of other programs may, whatever its own says."""
     others = (rule for rule in session.rules if rule.span is not None and not rule.span.source.rewritten)
     several = len(session.state.kept.get(PROGRAMS, ())) > 1
-    return directive.needed or several or next(others, None) is not None
-
-
-def _number_symbols(session: Session, directive: Directive, facts: Any) -> None:
-    """Gives the symbols of an input the next numbers, if the program asks for them."""
-    from deltalog.evaluation.encode_facts import encode_facts_of
-    from deltalog.evaluation.facts import of_predicate
-    from deltalog.languages.souffle.facts import symbols
-
-    if directive.ordinals is None:
-        return
-    pred, backend = Pred(directive.ordinals, 2), session.backend
-    given = session.state.explicit.get(pred)
-    known = {row[0] for row in of_predicate(pred, given, backend)} if given is not None else set()
-    fresh = dict.fromkeys(symbol for symbol in symbols(directive, facts) if symbol not in known)
-    numbered = [Atom(pred.name, (Constant(text), Constant(n))) for n, text in enumerate(fresh, len(known))]
-    added = encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], backend)
-    session.replace_facts(Request(session.state.rule_set, add=added))
+    return file.needed or several or next(others, None) is not None
 
 
 def check_outputs(session: Session) -> None:
-    """ProgramError if an @output names a predicate that there is not, or as many columns as it has not."""
-    contents = session.contents()
-    for file in (file for file in session.document.files if file.kind == "output"):
-        try:
-            pred = contents.names().find(file.predicate or "")
-            output_names(pred, file, ())
-        except UsageError as problem:
-            raise ProgramError([Diagnostic(str(problem), file.span)]) from None
+    """ProgramError if an output names a predicate that there is not, or as many columns as it has not."""
+    source = _Source(session, session.contents())
+    for file in _outputs(session):
+        file.check(source)
 
 
 def write_outputs(session: Session, folder: str | PathLike[str] | None) -> list[Path]:
     """Writes what programs name; the files that were written."""
-    from deltalog.languages.souffle.output import write_output
-
     started = time.perf_counter()
-    contents = contents_of_outputs(session)
+    source = _Source(session, contents_of_outputs(session))
     target = None if folder is None else local_path(folder)
-    document = session.document
-    named = [_write_named(session, file, contents) for file in document.files if file.kind == "output"]
-    written = [write_output(directive, _relation(contents, directive), target) for directive in document.directives]
+    written = [file.write(source, target) for file in _outputs(session)]
     session.spent("write", started)
-    return [*named, *(path for path in written if path is not None)]
+    return [path for path in written if path is not None]
 
 
-def output_names(pred: Pred, file: NamedFile, known: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns that an @output writes."""
-    if file.options.columns is None:
-        return tuple(known)
-    if len(file.options.columns) != pred.arity:
-        raise UsageError(f"{pred.name} has {pred.arity} columns, and {len(file.options.columns)} names are given")
-    return tuple(str(column.name or column.source) for column in file.options.columns)
-
-
-def _write_named(session: Session, file: NamedFile, contents: Contents[Any]) -> Path:
-    """Writes the file of an @output."""
-    from deltalog.languages.named_output import write_named
-
-    pred = contents.names().find(file.predicate or "")
-    names = output_names(pred, file, session.columns.known(pred))
-    return write_named(file, pred, contents.table(pred), names, session.backend, session.prefixes)
-
-
-def _relation(contents: Contents[Any], directive: Directive) -> Facts[Any]:
-    """The facts of a relation that a program declares."""
-    pred = Pred(directive.relation, len(directive.attributes))
-    return contents.view(pred, contents.table(pred))
+def _outputs(session: Session) -> list[ProgramFile]:
+    """Outputs but exports: first those that say where they are."""
+    outputs = [file for file in session.document.files if file.kind != "input" and not file.is_export]
+    return sorted(outputs, key=lambda file: file.pred is not None)
 
 
 def write_exports(session: Session, folder: str | PathLike[str]) -> list[Path]:
-    """Writes what Nemo programs export to a folder; all derived predicates if they say nothing. The files."""
-    from deltalog.languages.nemo.files import exports_of, write_export
-
+    """Writes what programs export to a folder; all derived predicates if they say nothing. The files."""
     started = time.perf_counter()
     target = local_path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    known = set(session.names().by_name)
-    written: list[Path] = []
-    for use in (use for program in session.document.nemo for use in exports_of(program)):
-        name = use.predicate if use.arity is None else f"{use.predicate}/{use.arity}"
-        is_known = not known.isdisjoint((name, use.predicate))
-        written.append(write_export(use, _exported(session, name) if is_known else [], target))
+    source = _Source(session, session.contents())
+    exports = [file for file in session.document.files if file.kind != "input" and file.is_export]
+    written = [file.write(source, target) for file in exports]
     session.spent("write", started)
-    return written
-
-
-def _exported(session: Session, name: str) -> list[tuple[Value, ...]]:
-    """The facts of a predicate, with invented values as Nemo calls them: by their numbers."""
-    from deltalog.evaluation.chase import ChasedMaterialisation
-
-    facts, made = contents_with(session, name).facts(name), session.state.materialised
-    ages = made.nulls if isinstance(made, ChasedMaterialisation) else {}
-    names = {null: BlankNode(str(session.imported_nulls + age)) for null, age in ages.items()}
-    return sorted((tuple(names.get(value, value) for value in row) for row in facts), key=repr)
+    return [path for path in written if path is not None]

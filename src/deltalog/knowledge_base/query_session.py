@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from deltalog.core.arguments import check_choice, checked_text
 from deltalog.core.errors import LimitReached, UsageError
@@ -32,12 +32,14 @@ from deltalog.evaluation.plan.work_counter import GivenUp
 from deltalog.formats.files import local_path
 from deltalog.knowledge_base.training_goals import Example
 from deltalog.languages.deltalog.parser import parse_goal
-from deltalog.languages.sparql.algebra import Select
-from deltalog.languages.sparql.answer import SparqlEvaluator
-from deltalog.languages.sparql.graphs import Dataset, check_dataset
-from deltalog.languages.sparql.query import Query, of_select, translate
-from deltalog.languages.sparql.request_base import request_base
-from deltalog.languages.sparql.solutions import Solutions
+from deltalog.languages.registry import require
+
+if TYPE_CHECKING:
+    from deltalog.languages.sparql.algebra import Select
+    from deltalog.languages.sparql.answer import SparqlEvaluator
+    from deltalog.languages.sparql.graphs import Dataset
+    from deltalog.languages.sparql.query import Query
+    from deltalog.languages.sparql.solutions import Solutions
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -161,6 +163,11 @@ class QuerySession(Generic[T]):
         self, now: Contents[T], text: str, method: str, dataset: Dataset | None = None, base: str | None = None
     ) -> Solutions:
         """The solutions of a SPARQL query; see `KnowledgeBase.solve`."""
+        require("sparql")
+        from deltalog.languages.sparql.graphs import check_dataset
+        from deltalog.languages.sparql.query import translate
+        from deltalog.languages.sparql.request_base import request_base
+
         self._check_method(method)
         check_dataset(dataset)
         text = checked_text(text, "SPARQL as text, such as 'SELECT ?x { ?x a ?c }'")
@@ -184,6 +191,8 @@ class QuerySession(Generic[T]):
 
     def solve_select(self, now: Contents[T], select: Select) -> Solutions:
         """The solutions of a SELECT that is no text, from the materialisation."""
+        from deltalog.languages.sparql.query import of_select
+
         return self._sparql(now, whole=True).solve(of_select(select), MethodChoice("materialised", "as requested"))
 
     def _sparql_choice(self, now: Contents[T], query: Query, method: str) -> MethodChoice:
@@ -199,6 +208,8 @@ class QuerySession(Generic[T]):
 
     def _sparql(self, now: Contents[T], whole: bool) -> SparqlEvaluator[T]:
         """The evaluator of queries over the present rules and facts, or over the whole materialisation."""
+        from deltalog.languages.sparql.answer import SparqlEvaluator
+
         rules, facts = now.rules, now.base
         if whole:
             state = now.materialised().state

@@ -25,7 +25,7 @@ from deltalog.program.lint_data import lint_data
 if TYPE_CHECKING:
     from deltalog.evaluation.backend import Backend
     from deltalog.knowledge_base.session import Session
-    from deltalog.languages.load_program import Documents
+    from deltalog.languages.protocol import Unit
     from deltalog.program.rule_set import RuleSet
 
 
@@ -47,7 +47,7 @@ class RuleWarnings:
         lints = [each for each in self.lints if not any(_is_in(each.span, span) for span in gone)]
         return [*lints, *self._data_lints(session)]
 
-    def warn_of_rules(self, document: Documents) -> tuple[Diagnostic, ...]:
+    def warn_of_rules(self, document: Unit) -> tuple[Diagnostic, ...]:
         """Warns of rules that come; what `lints` has when they have come."""
         found = (*document.warnings, *lint(document.rules, CHECKS))
         self._warn(found, DeltalogWarning)
@@ -63,9 +63,8 @@ class RuleWarnings:
 
     def _data_lints(self, session: Session) -> tuple[Diagnostic, ...]:
         document, state = session.document, session.state
-        given = {*self._given_names, *(each.relation for each in document.directives if each.kind == "input")}
-        given.update(use.predicate for program in document.nemo for use in program.imports)
-        given.update(file.predicate for file in document.files if file.predicate and file.kind == "input")
+        inputs = (file.predicate for file in document.files if file.predicate and file.kind == "input")
+        given = {*self._given_names, *inputs}
         given.update(pred.name for stage in state.ordered for pred in stage.preds)
         found = lint_data(_with_ordered(state), without_graphs(state.explicit), given)
         return (*found, *self._literal_lints(session.backend))

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from deltalog.knowledge_base.query_session import QuerySession
     from deltalog.knowledge_base.settings import Settings
     from deltalog.knowledge_base.stores import StoreLink
-    from deltalog.languages.load_program import Documents
+    from deltalog.languages.protocol import Unit
 
 R = TypeVar("R")
 
@@ -96,7 +96,7 @@ class Session:
 
     # The programs of the knowledge base, as they were read.
 
-    document: Documents
+    document: Unit
     table_settings: TableSettings  # of the file beside them
     skipped_inputs: tuple[str, ...] = ()  # relations whose files were not read
     imported_nulls: int = 0  # blank nodes that programs import, whose names are the numbers before

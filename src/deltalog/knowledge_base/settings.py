@@ -17,7 +17,7 @@ from deltalog.evaluation.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.evaluation.report import Round
 from deltalog.extensions.graphs.relations import DEFAULT_GRAPHS
 from deltalog.languages.load_program import IncludeDirs, as_preprocessing
-from deltalog.languages.settings import Preprocessing
+from deltalog.languages.protocol import Preprocessing
 from deltalog.program.recognise import SCHEME_SETTINGS
 
 ENGINES = ("local", "spark", "auto", "naive")

@@ -38,7 +38,7 @@ from deltalog.extensions.store.store import Dropped, Image, Store, StoredVersion
 from deltalog.formats.files import local_path
 from deltalog.knowledge_base.kept_programs import KEPT, check_storable, kept_programs
 from deltalog.knowledge_base.session import Session
-from deltalog.languages.stored_rules import SETTING, KeptPrograms, StoredRules
+from deltalog.languages.stored_rules import KeptPrograms, StoredRules
 from deltalog.program import analyse
 from deltalog.program.column_names import names_as_json, names_from_json
 from deltalog.program.rule_set import RuleSet
@@ -330,7 +330,7 @@ def _applied(
         plus, minus = unpacked(change.added, backend), unpacked(change.removed, backend)
         added = united(without(added, minus, backend), plus, backend)
         removed = united(without(removed, plus, backend), minus, backend)
-        kept = KeptPrograms.stored(change.settings) if SETTING in change.settings else kept
+        kept = KeptPrograms.stored(change.settings) if KeptPrograms.are_in(change.settings) else kept
         rules = change.rules.applied(rules, kept)
         prefixes.update(change.prefixes)
         settings.update(change.settings)

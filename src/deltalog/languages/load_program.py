@@ -1,36 +1,27 @@
 """Programs from texts and files, with all their errors.
 
 A statement with a syntax error hides no other error: all other rules, of the same file and of others, are checked too.
-A program with Soufflé's directives is read as Soufflé's language, a file whose name ends with .rls as Nemo's, and one
-with .rif as RIF/XML, unless another language is asked for.
+The language of a program is the one that is asked for, or that the program tells (`deltalog.languages.registry`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 
 from deltalog.core.arguments import check_choice, checked_text, path_text, told
 from deltalog.core.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
-from deltalog.core.rules import Pred, Rule
-from deltalog.formats.named_file import NamedFile
-from deltalog.languages.deltalog.parser import Document, parse_document
-from deltalog.languages.nemo.program import NemoProgram
-from deltalog.languages.settings import LANGUAGES, Preprocessing
-from deltalog.languages.souffle.detect import is_souffle
-from deltalog.languages.souffle.directives import Directive
-from deltalog.languages.souffle.program_text import ProgramText
-from deltalog.languages.souffle.rules import souffle_rules
-from deltalog.program.magic_request import MagicRequest
+from deltalog.core.rules import Rule
+from deltalog.languages.deltalog.named_file import OwnFile
+from deltalog.languages.protocol import Preprocessing, ProgramFile, Reading, Unit, united
+from deltalog.languages.registry import LANGUAGES, find_row
 from deltalog.program.program import analyse
-from deltalog.program.stages import OrderedStage
 
 Sources = str | Path | Iterable[str | Path]
 IncludeDirs = str | PathLike[str] | Iterable[str | PathLike[str]]
-_BY_SUFFIX = {".rls": "nemo", ".rif": "rif"}
 READY_MADE = Path(__file__).with_name("rule_sets")
 MAX_PATH = 1_000  # characters
 _FILE_NAME = re.compile(
@@ -40,22 +31,6 @@ _FILE_NAME = re.compile(
 )
 _RULE_ID = re.compile(r"r[0-9]+")
 _READY_MADE_NAME = re.compile(r"\s*@([A-Za-z0-9-]+)\s*")
-
-
-@dataclass(frozen=True)
-class Documents(Document):
-    """What several texts and files say together: rules, prefixes, files and columns, directives of Soufflé's language,
-    and the programs of Nemo's language among them. `souffle` has the texts of all programs if they are Soufflé's, and
-    `warnings` those about their texts, which rules do not tell."""
-
-    directives: tuple[Directive, ...] = ()
-    notes: tuple[Diagnostic, ...] = ()
-    stages: tuple[OrderedStage, ...] = ()
-    nemo: tuple[NemoProgram, ...] = ()
-    souffle: tuple[str, ...] = ()
-    warnings: tuple[Diagnostic, ...] = ()
-    programs: tuple[ProgramText, ...] = ()  # of Soufflé's language
-    magic: tuple[MagicRequest, ...] = ()  # of those of them that ask for magic sets
 
 
 def ready_made(source: str | Path) -> Path | None:
@@ -154,102 +129,45 @@ def read_documents(
     language: str = "auto",
     includes: bool = True,
     preprocessing: Preprocessing | None = None,
-) -> Documents:
+) -> Unit:
     """The rules, and all declared prefixes; a prefix is known only in its own text or file. includes: whether texts may
     include files; those that others send, as to a server, may not."""
     check_choice("language", language, LANGUAGES)
-    nemo: list[NemoProgram] = []
-    rules: list[Rule] = []
-    directives: list[Directive] = []
-    notes: list[Diagnostic] = []
-    stages: list[OrderedStage] = []
-    prefixes: dict[str, str] = {}
+    units: list[Unit] = []
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
-    files: list[NamedFile] = []
-    columns: dict[Pred, tuple[str, ...]] = {}
-    souffle: list[str] = []
-    warnings: list[Diagnostic] = []
-    programs: list[ProgramText] = []
-    magic: list[MagicRequest] = []
     sources = list(sources)
     for number, source in enumerate(sources, 1):
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
         names.setdefault(name, number)
         try:
-            document = _parsed(source, name, language, includes, preprocessing)
+            units.append(_read(source, language, Reading(name, None, includes, preprocessing or Preprocessing())))
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
-            rules += problem.rules
-        else:
-            rules += document.rules
-            prefixes.update(document.prefixes)
-            directives += document.directives
-            notes += document.notes
-            stages += document.stages
-            nemo += document.nemo
-            souffle += document.souffle
-            warnings += document.warnings
-            programs += document.programs
-            magic += document.magic
-            files += document.files
-            columns = {**document.columns, **columns}
-    wrong += _written_twice(files)
+            units.append(Unit(tuple(problem.rules)))
+    unit = united(units)
+    wrong += _written_twice(unit.files)
     if wrong:
-        raise SyntaxProblem(sorted([*wrong, *_also_wrong(rules)], key=lambda d: _place(d, names)))
-    every = tuple(directives), tuple(notes), tuple(stages), tuple(nemo)
-    texts = tuple(souffle) if len(souffle) == len(sources) else ()
-    said = texts, tuple(warnings), tuple(programs), tuple(magic)
-    return Documents(tuple(rules), prefixes, tuple(files), columns, *every, *said)
+        raise SyntaxProblem(sorted([*wrong, *_also_wrong(unit.rules)], key=lambda d: _place(d, names)))
+    return unit
 
 
-def _written_twice(files: Iterable[NamedFile]) -> Iterator[Diagnostic]:
+def _written_twice(files: Iterable[ProgramFile]) -> Iterator[Diagnostic]:
     """Outputs that would replace other ones."""
-    first: dict[Path, NamedFile] = {}
-    for file in (file for file in files if file.kind == "output"):
-        other = first.setdefault(file.place.absolute(), file)
-        if (other.predicate, other.options) != (file.predicate, file.options):
-            message = f"another @output writes this file already, the one of {other.predicate}"
-            yield Diagnostic(message, file.span, "A file has one predicate; name another file.")
+    first: dict[Path, OwnFile] = {}
+    for file in (file for file in files if isinstance(file, OwnFile) and file.kind == "output"):
+        error = file.replaces(first.setdefault(file.place.absolute(), file))
+        if error is not None:
+            yield error
 
 
-def language_of(source: str | Path, language: str) -> str:
-    """The language that is asked for, or that the name of a file says."""
-    return _BY_SUFFIX.get(source.suffix, language) if language == "auto" and isinstance(source, Path) else language
-
-
-def _parsed(
-    source: str | Path, name: str, language: str, includes: bool, preprocessing: Preprocessing | None
-) -> Documents:
+def _read(source: str | Path, language: str, reading: Reading) -> Unit:
     known = ready_made(source)
     source = known or source
     text = source if isinstance(source, str) else _text(source)
-    language = language_of(source, language)
-    if language == "nemo":
-        from deltalog.languages.nemo.lower import read_nemo
-
-        nemo = read_nemo(text, name, None if isinstance(source, str) else source.parent)
-        return Documents(nemo.rules, nemo.prefixes, nemo=(nemo,))
-    if language == "rif":
-        from deltalog.languages.rif.read_document import read_rif
-
-        return Documents(read_rif(text, name), {})
-    if language == "souffle" or (language == "auto" and is_souffle(text)):
-        from deltalog.languages.souffle.lint import lint_souffle
-        from deltalog.languages.souffle.program import read_program
-
-        place, may_include = (Path(), includes) if isinstance(source, str) else (source.parent, True)
-        program = read_program(text, name, place, may_include, preprocessing)
-        rules, stages = souffle_rules(program)
-        for stage in stages:
-            analyse(stage.rules)  # NotStratified, if it negates what it derives
-        said = program.columns, program.directives, program.notes, stages
-        read = (), (text,), lint_souffle(program.statements), (program.text,)
-        return Documents(rules, {}, (), *said, *read, (program.magic,) if program.magic else ())
-    document = parse_document(text, name, ready_made=known is not None)
     folder = None if isinstance(source, str) else source.parent
-    files = tuple(replace(file, folder=folder) for file in document.files)
-    return Documents(document.rules, document.prefixes, files, document.columns)
+    row = find_row(source, text, language)
+    return row.language.read(text, replace(reading, folder=folder, ready_made=known is not None))
 
 
 def _text(source: Path) -> str:
@@ -264,7 +182,7 @@ def _text(source: Path) -> str:
         ) from None
 
 
-def _also_wrong(rules: list[Rule]) -> tuple[Diagnostic, ...]:
+def _also_wrong(rules: Sequence[Rule]) -> tuple[Diagnostic, ...]:
     try:
         analyse(rules)
     except ProgramError as error:

@@ -1,9 +1,9 @@
 """Rule sets as text, to be stored.
 
-A rule is stored as its text in deltalog's own language. Rules of Soufflé programs may have none: there are functions,
-hidden relations and stages behind them. Such a program is kept as a whole, with the files that it includes, and its
-rules are those of it whose text is the one that is stored. If a later release makes other rules of the program, these
-take the place of those that it does not make any more.
+A rule is stored as its text in deltalog's own language. Rules of programs in other languages may have none: there are
+functions, hidden relations and stages behind them. Such a program is kept as a whole, with the files that it includes,
+and its rules are those of it whose text is the one that is stored. If a later release makes other rules of the program,
+these take the place of those that it does not make any more.
 """
 
 from __future__ import annotations
@@ -29,48 +29,51 @@ from deltalog.core.rules import (
 )
 from deltalog.functions.souffle_functors import PREFIX
 from deltalog.languages.deltalog.parser import parse_document
-from deltalog.languages.souffle.program_text import ProgramText
-from deltalog.languages.souffle.rules import souffle_rules
+from deltalog.languages.protocol import KeptText, united
+from deltalog.languages.registry import TABLE
 from deltalog.program.rule_set import RuleSet
 from deltalog.program.stages import OrderedStage
 
-SETTING = "souffle"  # the name under which programs are stored among settings
 _LOST = HiddenName("#lost")  # a relation without facts: a rule that reads it keeps its number, and derives nothing
 _NO_TEXT = re.compile(rf"<#[a-z]+\\u0020|\b{PREFIX}")  # of a rule with hidden relations, or functions of Soufflé's
 
 
 @dataclass(frozen=True)
 class KeptPrograms:
-    """Soufflé programs that are kept as they were written."""
+    """Programs in other languages that are kept as they were written."""
 
-    texts: tuple[ProgramText, ...] = ()
+    texts: tuple[KeptText, ...] = ()
 
     @classmethod
-    def needed(cls, programs: Iterable[ProgramText]) -> KeptPrograms:
+    def needed(cls, programs: Iterable[KeptText]) -> KeptPrograms:
         """Those of some programs that cannot be said in deltalog's own language."""
         return cls(tuple(each for each in dict.fromkeys(programs) if cls((each,))._is_needed))
 
     @classmethod
     def stored(cls, settings: Mapping[str, Any]) -> KeptPrograms:
-        """As settings have them."""
-        return cls(tuple(map(ProgramText.of_json, settings.get(SETTING, ()))))
+        """As settings have them: by the names of their languages."""
+        rows = (row for row in TABLE if row.name in settings)
+        return cls(tuple(row.language.stored(each) for row in rows for each in settings[row.name]))
+
+    @staticmethod
+    def are_in(settings: Mapping[str, Any]) -> bool:
+        """Whether settings have any."""
+        return any(row.name in settings for row in TABLE)
 
     @property
     def as_settings(self) -> dict[str, Any]:
-        return {SETTING: [each.as_json for each in self.texts]} if self.texts else {}
+        names = dict.fromkeys(each.language for each in self.texts)
+        return {name: [each.as_json for each in self.texts if each.language == name] for name in names}
 
-    def adding(self, programs: Iterable[ProgramText]) -> KeptPrograms:
+    def adding(self, programs: Iterable[KeptText]) -> KeptPrograms:
         """With more programs, as far as that is needed; itself if it has them all."""
         more = [each for each in KeptPrograms.needed(programs).texts if each not in self.texts]
         return KeptPrograms((*self.texts, *more)) if more else self
 
     @cached_property
     def _read(self) -> tuple[tuple[Rule, ...], tuple[OrderedStage, ...]]:
-        from deltalog.languages.souffle.program import read_again
-
-        found = [souffle_rules(read_again(each)) for each in self.texts]
-        rules = tuple(rule for each, _ in found for rule in each if not rule.is_fact)
-        return rules, tuple(stage for _, each in found for stage in each)
+        unit = united([each.read_again() for each in self.texts])
+        return tuple(rule for rule in unit.rules if not rule.is_fact), unit.stages
 
     @property
     def _is_needed(self) -> bool:

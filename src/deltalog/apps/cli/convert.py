@@ -6,8 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from deltalog.apps.cli.options import ERROR, add_language, add_programs, command_parser, counted, preprocessing_of
-
-TARGETS = ("deltalog", "souffle", "nemo", "rdfox")
+from deltalog.languages.registry import TARGETS, converted
 
 
 def parser() -> ArgumentParser:
@@ -24,7 +23,6 @@ def parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Runs it; the exit code."""
-    from deltalog.languages.convert import converted
     from deltalog.languages.load_program import as_preprocessing, read_documents
     from deltalog.program.program import analyse
 

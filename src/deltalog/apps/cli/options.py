@@ -17,7 +17,7 @@ from deltalog.evaluation.plan.hypertree.settings import CYCLIC_SETTINGS
 from deltalog.extensions.graphs.relations import DEFAULT_GRAPHS
 from deltalog.extensions.ontology.profile_names import PROFILES
 from deltalog.knowledge_base.calls import session_of
-from deltalog.languages.settings import LANGUAGES
+from deltalog.languages.registry import LANGUAGES
 
 if TYPE_CHECKING:
     from deltalog.knowledge_base.facade import KnowledgeBase
@@ -258,7 +258,7 @@ def preprocessing_of(options: Namespace) -> dict[str, Any]:
 
 def load_inputs(kb: KnowledgeBase, options: Namespace, missing: str = "error") -> bool:
     """Loads what .input directives name; whether there are any. Folders of --data are places to look for it then."""
-    if not any(directive.kind == "input" for directive in session_of(kb).document.directives):
+    if not any(file.kind == "input" and not file.at_once for file in session_of(kb).document.files):
         return False
     folders = [path for path in options.data if path.is_dir()]
     options.data = [path for path in options.data if not path.is_dir()]

@@ -81,7 +81,7 @@ def run(options: Namespace) -> int:
     from deltalog.apps.cli.progress import Progress, log_messages
     from deltalog.core.watching import watching
 
-    for folder in filter(None, (None if _are_souffle(options) else options.out, options.store)):
+    for folder in filter(None, (None if "directives" in _out(options) else options.out, options.store)):
         from deltalog.formats.write import check_output
 
         check_output(folder)
@@ -122,13 +122,14 @@ def _mismatch(options: Namespace) -> str:
     return ""
 
 
-def _are_souffle(options: Namespace) -> bool:
-    """Whether .output directives say what to write, because the programs are Soufflé's and no --format is asked for."""
-    from deltalog.languages.souffle.detect import is_souffle
+def _out(options: Namespace) -> set[str]:
+    """What programs say that --out gets: see `languages.registry.Row`."""
+    from deltalog.languages.registry import find_row, row_of
 
     if options.language != "auto":
-        return bool(options.language == "souffle")
-    return any(is_souffle(path.read_text(errors="replace")) for path in options.programs if path.is_file())
+        return {row_of(options.language).out}
+    files = (path for path in options.programs if path.is_file())
+    return {find_row(path, path.read_text(errors="replace")).out for path in files}
 
 
 def _written(options: Namespace) -> str:
@@ -150,12 +151,12 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     metrics.append(kb.metrics())
     for line in details(kb, report) if options.verbose else ():
         progress.detail(line)
-    souffle = _are_souffle(options)
-    if souffle:
-        _write_souffle(kb, options, progress)
+    named = "directives" in _out(options)
+    if named:
+        _write_named(kb, options, progress)
     elif written := kb.write_outputs():
         progress.say(f"wrote {', '.join(map(str, written))} in {kb.report.seconds['write']:.2f} s")
-    if options.out is not None and (not souffle or options.format is not None):
+    if options.out is not None and (not named or options.format is not None):
         _write(kb, options)
         progress.say(f"wrote {options.out} in {report.seconds['write']:.2f} s")
     if options.store is not None and report.complete:
@@ -180,27 +181,27 @@ def _print_facts(kb: KnowledgeBase, report: Report, options: Namespace, progress
 
 
 def _write(kb: KnowledgeBase, options: Namespace) -> None:
-    """What programs of Nemo export, unless a format or predicates are asked for; else all facts."""
-    if session_of(kb).document.nemo and options.format is None and not options.only:
+    """What programs export, unless a format or predicates are asked for; else all facts."""
+    if "exports" in _out(options) and options.format is None and not options.only:
         kb.write_exports(options.out)
     else:
         how = {"only": options.only, "derived": options.derived, "header": options.out_header}
         kb.write(options.out, options.format or "csv", **how)
 
 
-def _write_souffle(kb: KnowledgeBase, options: Namespace, progress: Progress) -> None:
+def _write_named(kb: KnowledgeBase, options: Namespace, progress: Progress) -> None:
     """What .output and .printsize name; with --format, all facts are written in that format instead of the files."""
     folder = options.out if options.format is None else None
     if folder is not None and str(folder) != "-":
         folder.mkdir(parents=True, exist_ok=True)
-    written = kb.write_outputs(folder)
+    files, written = session_of(kb).document.files, kb.write_outputs(folder)
     if written:
         progress.say(f"wrote {counted(len(written), 'file')} to {folder} in {kb.report.seconds['write']:.2f} s")
-    elif options.out is None and any(each.names_file for each in session_of(kb).document.directives):
-        progress.say("files of .output are written with --out DIR (or -D DIR)")
-    elif folder is not None and not any(
-        each.kind in ("output", "printsize") for each in session_of(kb).document.directives
+    elif options.out is None and any(
+        file.kind == "output" and file.names_file for file in session_of(kb).document.files
     ):
+        progress.say("files of .output are written with --out DIR (or -D DIR)")
+    elif folder is not None and all(file.kind == "input" for file in files):
         progress.say("the program has no .output, so nothing is written; --format csv writes all facts")
 
 
@@ -230,7 +231,11 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         check_storable(session_of(kb))
     for note in session_of(kb).document.notes:
         progress.say(str(note))
-    if inputs := [str(file.place) for file in session_of(kb).document.files if file.kind == "input"]:
+    from deltalog.languages.deltalog.named_file import OwnFile
+
+    if inputs := [
+        str(file.place) for file in session_of(kb).document.files if isinstance(file, OwnFile) and file.kind == "input"
+    ]:
         progress.say(f"read {kb.explicit_facts:,} facts, from {', '.join(inputs)}")
     if load_inputs(kb, options):
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
@@ -243,18 +248,18 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
             session_of(kb).predicate(full_name(name, kb.prefixes))
         check_outputs(session_of(kb))
     if options.store is None:  # which may get its facts later
-        _warn_of_no_facts(kb)
+        _warn_of_no_facts(kb, options)
     return kb
 
 
-def _warn_of_no_facts(kb: KnowledgeBase) -> None:
+def _warn_of_no_facts(kb: KnowledgeBase, options: Namespace) -> None:
     """A program without any facts derives nothing, unless a rule needs none."""
     from deltalog.program.body_atoms import needs_facts
 
     idle = (
         kb.rules
         and all(needs_facts(rule.body) for rule in kb.rules)
-        and not (session_of(kb).document.nemo or session_of(kb).state.depends_on_order)
+        and not ("exports" in _out(options) or session_of(kb).state.depends_on_order)
     )
     if idle and not kb.explicit_facts:
         from deltalog.core.user_warnings import warn

@@ -92,13 +92,10 @@ def _derived(kb: KnowledgeBase, report: Report, options: Namespace) -> Iterable[
         return []
     if options.only:
         return sorted(options.only)
-    if any(directive.kind != "input" for directive in session_of(kb).document.directives):  # others are printed already
-        return sorted({directive.relation for directive in session_of(kb).document.directives if directive.names_file})
-    exports = {
-        name
-        for program in session_of(kb).document.nemo
-        for name in (*program.outputs, *(use.predicate for use in program.exports))
-    }
+    outputs = [file for file in session_of(kb).document.files if file.kind != "input"]
+    if any(file.pred for file in outputs):  # others are printed already
+        return sorted({file.predicate for file in outputs if file.predicate and file.pred and file.names_file})
+    exports = {file.predicate for file in outputs if file.is_export and not file.implied}
     return sorted(name for name in report.per_predicate if not exports or name in exports)
 
 

@@ -43,8 +43,8 @@ from deltalog.evaluation.encode_facts import encode_facts_of
 from deltalog.evaluation.facts import Facts
 from deltalog.evaluation.maintenance.update_state import Update, difference, total
 from deltalog.knowledge_base.calls import session_of
-from deltalog.languages.deltalog.parser import Document
 from deltalog.languages.load_program import read_documents
+from deltalog.languages.protocol import Unit
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class StatefulRun:
         return self.run.spec
 
     @cached_property
-    def document(self) -> Document:
+    def document(self) -> Unit:
         """The rules of the pipeline file, with the facts among them."""
         return read_documents(self.spec.programs)
 

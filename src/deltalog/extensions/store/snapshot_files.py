@@ -34,7 +34,7 @@ from deltalog.engines.local.table import Table
 from deltalog.engines.local.workers import Workers
 from deltalog.extensions.store import files
 from deltalog.extensions.store.arrays import ArrayWriter, MappedFile, StoredArray, damaged
-from deltalog.languages.stored_rules import SETTING, StoredRules
+from deltalog.languages.stored_rules import KeptPrograms, StoredRules
 
 FORMAT = 3  # 2: without Soufflé programs; 1: decimals were kept as they had been written, 1.50 and 1.5 apart
 MANIFEST, DICTIONARY, RELATIONS = "manifest.json", "dictionary.bin", "relations.bin"
@@ -94,7 +94,7 @@ def write_snapshot(
             for pred, table in each.items()
         ]
     manifest = {
-        "format": FORMAT if SETTING in contents.settings else FORMAT - 1,
+        "format": FORMAT if KeptPrograms.are_in(contents.settings) else FORMAT - 1,
         "version": version,
         **asdict(contents),
         "ids": len(dictionary),

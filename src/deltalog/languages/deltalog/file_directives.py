@@ -27,8 +27,8 @@ from deltalog.core.table_options import (
     TableOptions,
 )
 from deltalog.core.terms import BlankNode, Literal
-from deltalog.formats.named_file import NamedFile
 from deltalog.languages.deltalog.lexer import Word
+from deltalog.languages.deltalog.named_file import OwnFile
 
 DIRECTIVES = ("INPUT", "OUTPUT", "COLUMNS")
 _TABLES = (".csv", ".tsv", ".facts", ".parquet", ".jsonl", ".ndjson")
@@ -53,7 +53,7 @@ class _Wrong(Exception):
         self.word, self.message, self.hint = word, message, hint
 
 
-def read_directive(words: Sequence[Word]) -> NamedFile | ColumnDeclaration | None:
+def read_directive(words: Sequence[Word]) -> OwnFile | ColumnDeclaration | None:
     """What a statement that begins with @input, @output or @columns says; None if it is wrong, which is reported."""
     reader = _Reader(words)
     try:
@@ -92,7 +92,7 @@ class _Reader:
 
     # Statements
 
-    def file(self, kind: str) -> NamedFile:
+    def file(self, kind: str) -> OwnFile:
         preposition = "from" if kind == "input" else "to"
         example = {"input": '@input edge from "edges.csv"', "output": '@output path to "path.csv"'}[kind]
         predicate = None
@@ -106,7 +106,7 @@ class _Reader:
         options = self.options(INPUT_OPTIONS if kind == "input" else OUTPUT_OPTIONS, f"@{kind}")
         self.end()
         first = self.words[0]
-        return NamedFile(kind, predicate, path.value, options, Span(first.reading.source, path.start, path.end))
+        return OwnFile(kind, predicate, path.value, options, Span(first.reading.source, path.start, path.end))
 
     def _check_path(self, word: Word, kind: str, predicate: str | None) -> None:
         if type(word.value) is not str:

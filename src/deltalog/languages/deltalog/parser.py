@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltalog.core.arguments import checked_text
@@ -24,30 +24,19 @@ from deltalog.core.rules import (
     Expression,
     Filter,
     NegatedBody,
-    Pred,
     Rule,
     Source,
 )
-from deltalog.formats.named_file import NamedFile
 from deltalog.languages.deltalog.file_directives import DIRECTIVES, ColumnDeclaration, read_directive
 from deltalog.languages.deltalog.lexer import Lexer, ReadingState, Word
+from deltalog.languages.deltalog.named_file import OwnFile
+from deltalog.languages.protocol import Unit
 
 if TYPE_CHECKING:
     from lark import UnexpectedToken
 
 MAX_ERRORS = 500  # a text with more of them is not a program
 MAX_NESTING = 200  # of operators and functions in each other
-
-
-@dataclass(frozen=True)
-class Document:
-    """A text that was read: its rules, the prefixes that it declares (with the ones that are always there), the files
-    that it names and the columns that it declares."""
-
-    rules: tuple[Rule, ...]
-    prefixes: Mapping[str, str]
-    files: tuple[NamedFile, ...] = ()
-    columns: Mapping[Pred, tuple[str, ...]] = field(default_factory=dict)  # names that are declared
 
 
 def parse(text: str, name: str = "<text>") -> list[Rule]:
@@ -57,15 +46,16 @@ def parse(text: str, name: str = "<text>") -> list[Rule]:
 
 def parse_document(
     text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None, ready_made: bool = False
-) -> Document:
-    """The rules and the prefixes of a text. `prefixes` may be used in it without being declared there."""
+) -> Unit:
+    """The rules of a text, the prefixes that it declares (with the ones that are always there), the files that it names
+    and the columns that it declares. `prefixes` may be used in it without being declared there."""
     reading = ReadingState(Source(name, text, ready_made), prefixes)
     meanings = list(_meanings(reading, Lexer(reading)))
     rules = [meaning for meaning in meanings if isinstance(meaning, Rule)]
     _refuse_if_wrong(reading, rules)
-    files = tuple(meaning for meaning in meanings if isinstance(meaning, NamedFile))
+    files = tuple(meaning for meaning in meanings if isinstance(meaning, OwnFile))
     columns = {each.pred: each.names for each in meanings if isinstance(each, ColumnDeclaration)}
-    return Document(tuple(rules), reading.prefixes, files, columns)
+    return Unit(tuple(rules), reading.prefixes, files, columns, languages=("deltalog",))
 
 
 def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | None = None) -> tuple[BodyLiteral, ...]:

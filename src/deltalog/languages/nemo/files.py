@@ -30,14 +30,14 @@ from typing import IO, Any
 
 from deltalog.core.errors import DataError, UsageError, warning
 from deltalog.core.limits import checked
-from deltalog.core.rules import Source, Span
+from deltalog.core.rules import Rule, Source, Span
 from deltalog.core.terms import IRI, BlankNode, Literal, Value, lexical
 from deltalog.core.user_warnings import warn
 from deltalog.formats.documents import DEFAULT, document_iri
 from deltalog.formats.entities import expanded
 from deltalog.formats.rdfxml import prepared
 from deltalog.functions.nemo_functions import full_text, literal_value, text_of
-from deltalog.languages.nemo.program import FileUse, NemoProgram
+from deltalog.languages.nemo.file_use import FileUse
 
 ImportedRow = tuple[Value, ...]
 DELIMITERS = {"csv": ",", "tsv": "\t", "dsv": ","}
@@ -328,25 +328,20 @@ _JSON_TYPES = {
 # Exports
 
 
-def exports_of(program: NemoProgram) -> Iterator[FileUse]:
-    """What a program exports: what its directives say, else all predicates that its rules derive, as CSV. No two files
-    have the same name."""
-    yield from program.exports
-    named = {use.predicate for use in program.exports}
-    taken = {str(use.parameters.get("resource") or file_name(use)) for use in program.exports}
-    heads = dict.fromkeys((head.name, len(head.terms)) for rule in program.rules for head in rule.heads)
-    outputs = program.outputs if program.outputs or program.exports else _derived(program)
-    for name in (name for name in outputs if name not in named):
+def other_exports(rules: Sequence[Rule], exports: Sequence[FileUse], outputs: Sequence[str]) -> Iterator[FileUse]:
+    """What a program exports besides @export: what @output names, and if there are neither, all predicates that its
+    rules derive, as CSV. No two files have the same name."""
+    named = {use.predicate for use in exports}
+    taken = {str(use.parameters.get("resource") or file_name(use)) for use in exports}
+    heads = dict.fromkeys((head.name, len(head.terms)) for rule in rules for head in rule.heads)
+    implied = () if exports else dict.fromkeys(head.name for rule in rules if rule.body for head in rule.heads)
+    for name in (name for name in outputs or implied if name not in named):
         arities: list[int | None] = [n for derived, n in heads if derived == name]
         for arity in arities or [None]:
-            use = FileUse("export", name, "csv", {}, _NOWHERE, arity)
+            use = FileUse(name, "csv", {}, _NOWHERE, arity, directive="output" if outputs else "")
             resource = _free_name(file_name(use), taken)
             taken.add(resource)
             yield replace(use, parameters={"resource": resource})
-
-
-def _derived(program: NemoProgram) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(head.name for rule in program.rules if rule.body for head in rule.heads))
 
 
 def _free_name(name: str, taken: Container[str]) -> str:

@@ -9,76 +9,60 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Source, Span
+from deltalog.languages.tokens import UNCLOSED, Token, pattern_of, scan
 
 _NAME = r"[^\W\d]\w*"
 _CONSTANT = r"[^\W\d](?:\w|%[0-9A-Fa-f]{2})*"  # such as Hello%20World
-_WORD = re.compile(
-    rf"""
-    (?P<skip>(?:\s+|\ufeff|%[^\n]*|/\*.*?\*/)+)
-  | (?P<formatted>f\"\"\".*?\"\"\"|f")
-  | (?P<long>\"\"\".*?\"\"\")
-  | (?P<string>"[^"]*")
-  | (?P<iri><(?![=-])[^<>\s"{{}}|^`\\]*>)
-  | (?P<number>(?:0b[01]+|0o[0-7]+|0x[0-9A-Fa-f]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?:[fd]\b)?))
-  | (?P<directive>@{_NAME})
-  | (?P<attribute>\#\[)
-  | (?P<aggregate>\#{_NAME})
-  | (?P<variable>\?{_NAME})
-  | (?P<existential>!{_NAME})
-  | (?P<parameter>\${_NAME})
-  | (?P<prefixed>(?:{_NAME}|_)?:(?!-)(?:\w[\w-]*)?)
-  | (?P<name>{_CONSTANT}|_)
-  | (?P<sign>:-|!=|<=|>=|\^\^|[-=<>+*/~!(){{}}\[\],.:;@|])
-    """,
-    re.VERBOSE | re.DOTALL,
+_WORD = pattern_of(
+    {
+        "space": r"(?:\s+|\ufeff|%[^\n]*|/\*.*?\*/)+",
+        "formatted": r'f""".*?"""|f"',
+        "long": r'""".*?"""',
+        "string": r'"[^"]*"',
+        "iri": r'<(?![=-])[^<>\s"{}|^`\\]*>',
+        "number": r"0b[01]+|0o[0-7]+|0x[0-9A-Fa-f]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?:[fd]\b)?",
+        "directive": rf"@{_NAME}",
+        "attribute": r"#\[",
+        "aggregate": rf"#{_NAME}",
+        "variable": rf"\?{_NAME}",
+        "existential": rf"!{_NAME}",
+        "parameter": rf"\${_NAME}",
+        "prefixed": rf"(?:{_NAME}|_)?:(?!-)(?:\w[\w-]*)?",
+        "name": rf"{_CONSTANT}|_",
+        "sign": r":-|!=|<=|>=|\^\^|[-=<>+*/~!(){}\[\],.:;@|]",
+    },
+    re.DOTALL,
 )
 MAX_DEPTH = 100  # of brackets in brackets, and of formatted texts in formatted texts
 _COMPARING = re.compile(r"<=?")
 _TERMS = {"variable", "existential", "parameter", "number", "string", "long", "formatted", "iri", "name", ")"}
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word, its kind and its place; the kind of a sign is the sign itself."""
+def words(source: Source, diagnostics: list[Diagnostic], at: int = 0, stop: int | None = None) -> Iterator[Token]:
+    """The words of a text, or of a part of it, and an `end`; what is none is reported and skipped. The kind of a sign
+    is the sign itself."""
 
-    kind: str
-    text: str
-    span: Span
+    def strange(at: int) -> int:
+        diagnostics.append(_strange(source, at))
+        return _after(source.text, at)
 
-
-def words(source: Source, diagnostics: list[Diagnostic], at: int = 0, stop: int | None = None) -> Iterator[Word]:
-    """The words of a text, or of a part of it, and an `end`; what is none is reported and skipped."""
-    stop, last = len(source.text) if stop is None else stop, ""
-    while at < stop:
-        kind, end = _next(source.text, at, stop, last)
-        if not kind:
-            diagnostics.append(_strange(source, at))
-            at = min(_after(source.text, at), stop)
-            continue
-        if kind != "skip":
-            text = source.text[at:end]
-            last = text if kind == "sign" else kind
-            yield Word(last, text, Span(source, at, end))
-        at = end
-    yield Word("end", "", Span(source, at, at))
+    stop = len(source.text) if stop is None else stop
+    yield from scan(source, at, stop, _WORD, strange, _kind)
+    yield Token("end", "", Span(source, max(at, stop), max(at, stop)))
 
 
-def _next(text: str, at: int, stop: int, last: str) -> tuple[str, int]:
-    """The kind of the word at a place after a word of the kind `last`, and where it ends; no kind if there is none."""
-    found = _WORD.match(text, at, stop)
-    if found is None:
-        return "", at
+def _kind(found: re.Match[str], last: str) -> tuple[str, int]:
+    """The kind of the word that was found after a word of the kind `last`, and where it ends."""
     kind = found.lastgroup or ""
-    if kind == "iri" and last in _TERMS and (sign := _COMPARING.match(text, at)):
-        return "sign", sign.end()
-    if found.group() == 'f"':
-        end = formatted_end(text, found.end())
-        return ("formatted", end) if end else ("", at)
-    return kind, found.end()
+    if kind == "iri" and last in _TERMS and (sign := _COMPARING.match(found.string, found.start())):
+        return sign[0], sign.end()
+    if found[0] == 'f"':
+        end = formatted_end(found.string, found.end())
+        return ("formatted", end) if end else (UNCLOSED, found.start())
+    return found[0] if kind == "sign" else kind, found.end()
 
 
 def formatted_end(text: str, at: int, depth: int = 0) -> int:

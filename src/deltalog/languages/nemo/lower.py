@@ -46,22 +46,24 @@ from deltalog.core.rules import (
 from deltalog.core.terms import Value
 from deltalog.functions.scalar import ExpressionFails, evaluate
 from deltalog.languages.nemo import tree
+from deltalog.languages.nemo.file_use import FileUse
+from deltalog.languages.nemo.files import other_exports
 from deltalog.languages.nemo.functions import COMPARISONS, NEMO
 from deltalog.languages.nemo.parser import Parser, Statement
-from deltalog.languages.nemo.program import FileUse, NemoProgram
+from deltalog.languages.protocol import Unit
 
 
-def read_nemo(text: str, name: str = "<text>", folder: Path | None = None) -> NemoProgram:
+def read_nemo(text: str, name: str = "<text>", folder: Path | None = None) -> Unit:
     """The program of a text; SyntaxProblem has all errors."""
     parser = Parser(Source(name, text))
     lowering = _Lowering(parser.diagnostics, folder)
     for statement in _parameters_first(list(parser.statements())):
         lowering.add(statement)
-    program = lowering.program(parser.prefixes)
+    unit = lowering.unit(parser.prefixes)
     if parser.diagnostics:
         in_order = sorted(parser.diagnostics, key=lambda each: each.span.start if each.span else 0)
-        raise SyntaxProblem(in_order, program.rules)
-    return program
+        raise SyntaxProblem(in_order, unit.rules)
+    return unit
 
 
 def _parameters_first(statements: Sequence[Statement]) -> Iterator[Statement]:
@@ -89,16 +91,12 @@ class _Lowering:
         self.outputs: list[str] = []
         self.parameters: dict[str, Value] = {}
 
-    def program(self, prefixes: Mapping[str, str]) -> NemoProgram:
+    def unit(self, prefixes: Mapping[str, str]) -> Unit:
         arities = {atom.name: len(atom.terms) for rule in self.rules for atom in (*rule.heads, *_atoms(rule.body))}
         files = [replace(use, arity=arities.get(use.predicate)) for use in self.files]
-        return NemoProgram(
-            tuple(self.rules),
-            dict(prefixes),
-            tuple(use for use in files if use.kind == "import"),
-            tuple(use for use in files if use.kind == "export"),
-            tuple(dict.fromkeys(self.outputs)),
-        )
+        exports = [use for use in files if use.directive == "export"]
+        files += other_exports(self.rules, exports, list(dict.fromkeys(self.outputs)))
+        return Unit(tuple(self.rules), dict(prefixes), tuple(files), languages=("nemo",))
 
     def add(self, statement: object) -> None:
         try:
@@ -139,8 +137,8 @@ class _Lowering:
             known[left] = self._value(right, known, each.span)
         pairs = statement.attributes
         parameters = {name: self._value(term, known, statement.span) for name, term in pairs}
-        use = FileUse(statement.kind, statement.predicate, statement.format, parameters, statement.span)
-        self.files.append(replace(use, folder=self.folder))
+        where = statement.span, None, self.folder
+        self.files.append(FileUse(statement.predicate, statement.format, parameters, *where, statement.kind))
 
     def _value(self, term: tree.Term, known: Mapping[Variable, Value], span: Span) -> Value:
         """The value of a term without variables but known ones."""

@@ -17,7 +17,7 @@ A wrong statement is reported, and reading goes on after its dot.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, pairwise
 
 from deltalog.core.errors import Diagnostic
@@ -27,7 +27,8 @@ from deltalog.functions.nemo_functions import finite, float32, literal_value
 from deltalog.functions.signatures import in_words
 from deltalog.languages.nemo import tree
 from deltalog.languages.nemo.functions import NEMO, arguments
-from deltalog.languages.nemo.lexer import MAX_DEPTH, Word, term_end, words
+from deltalog.languages.nemo.lexer import MAX_DEPTH, term_end, words
+from deltalog.languages.tokens import Cursor, Token, Unexpected
 
 Statement = tree.Statement | tree.FileDirective | tree.Output | tree.ParameterDirective
 ATTRIBUTES = ("name", "display")
@@ -36,11 +37,7 @@ MAX_NESTING = 200  # of operations in a row
 PREFIXES = {"xsd": XSD, "rdf": RDF}
 
 
-class _Wrong(Exception):
-    """A statement cannot be read; the diagnostic is there already."""
-
-
-class Parser:
+class Parser(Cursor[Token]):
     """The statements of one text, or the term that a part of it is."""
 
     def __init__(self, source: Source, start: int = 0, end: int | None = None) -> None:
@@ -48,27 +45,28 @@ class Parser:
         self.diagnostics: list[Diagnostic] = []
         self.prefixes: dict[str, str] = {}
         self.base = ""
-        self.words = list(words(source, self.diagnostics, start, end))
-        self.at = self.depth = 0
+        self.tokens = list(words(source, self.diagnostics, start, end))
+        self.depth = 0
         self._anonymous = count()
-        self._predicates = _derived(self.words)
+        self._predicates = _derived(self.tokens)
 
     # Statements
 
     def statements(self) -> Iterator[Statement]:
-        while self._word.kind != "end":
+        while self.next.kind != "end":
             self._anonymous = count()
             try:
                 statement = self._statement()
-                self._expect(".")
-            except _Wrong:
+                self.expect(".")
+            except Unexpected as error:
+                self.diagnostics.append(error.diagnostic)
                 self._skip_statement()
                 continue
             if statement is not None:
                 yield statement
 
     def _statement(self) -> Statement | None:
-        word = self._word
+        word = self.next
         if word.kind != "directive":
             return self._rule()
         self.at += 1
@@ -77,7 +75,7 @@ class Parser:
                 self._prefix()
                 return None
             case "@base":
-                self.base = self._expect("iri").text[1:-1]
+                self.base = self.expect("iri").text[1:-1]
                 return None
             case "@parameter":
                 return self._parameter(word)
@@ -88,119 +86,106 @@ class Parser:
         hint = "Directives are @prefix @base @parameter @import @export @output."
         if word.text in ("@source", "@declare"):
             hint = '@source and @declare are of old versions of Nemo. Write @import p :- csv{resource = "p.csv"} .'
-        raise self._wrong(f"there is no directive {word.text}", word, hint)
+        raise Unexpected(f"there is no directive {word.text}", word.span, hint)
 
     def _prefix(self) -> None:
-        word = self._expect("prefixed")
+        word = self.expect("prefixed")
         name, _, local = word.text.partition(":")
         if local:
-            raise self._wrong("a prefix ends with a colon", word, f"Write @prefix {name}: <http://...> .")
-        self.prefixes[name] = self._expect("iri").text[1:-1]
+            raise Unexpected("a prefix ends with a colon", word.span, f"Write @prefix {name}: <http://...> .")
+        self.prefixes[name] = self.expect("iri").text[1:-1]
 
-    def _parameter(self, start: Word) -> tree.ParameterDirective:
-        name = self._expect("parameter")
-        value = self._term() if self._accept("=") else None
-        return tree.ParameterDirective(name.text[1:], value, self._since(start))
+    def _parameter(self, start: Token) -> tree.ParameterDirective:
+        name = self.expect("parameter")
+        value = self._term() if self.accept("=") else None
+        return tree.ParameterDirective(name.text[1:], value, self.since(start.span))
 
-    def _output(self, start: Word) -> tree.Output:
-        names = [self._predicate()]
-        while self._accept(","):
-            names.append(self._predicate())
-        return tree.Output(tuple(names), self._since(start))
+    def _output(self, start: Token) -> tree.Output:
+        return tree.Output(self.separated(self._predicate), self.since(start.span))
 
-    def _file(self, start: Word) -> tree.FileDirective:
+    def _file(self, start: Token) -> tree.FileDirective:
         predicate = self._predicate()
-        self._expect(":-")
-        format = self._expect("name").text
-        self._expect("{")
-        attributes = [] if self._word.kind == "}" else [self._attribute()]
-        while self._accept(","):
-            attributes.append(self._attribute())
-        self._expect("}")
-        equations = []
-        while self._accept(","):
-            equations.append(self._literal())
+        self.expect(":-")
+        format = self.expect("name").text
+        self.expect("{")
+        attributes = () if self.next.kind == "}" else self.separated(self._attribute)
+        self.expect("}")
+        equations = self.separated(self._literal) if self.accept(",") else ()
         kind = start.text[1:]
-        return tree.FileDirective(kind, predicate, format, tuple(attributes), tuple(equations), self._since(start))
+        return tree.FileDirective(kind, predicate, format, attributes, equations, self.since(start.span))
 
     def _attribute(self) -> tuple[str, tree.Term]:
-        name = self._expect("name").text
-        self._expect("=")
+        name = self.expect("name").text
+        self.expect("=")
         return name, self._term()
 
     def _rule(self) -> tree.Statement:
-        while self._word.kind == "attribute":
+        while self.next.kind == "attribute":
             self._attributes()
-        start = self._word
-        heads = [self._atom()]
-        while self._accept(","):
-            heads.append(self._atom())
-        body: list[tree.Literal] = []
-        if self._accept(":-"):
-            body.append(self._literal())
-            while self._accept(","):
-                body.append(self._literal())
-        return tree.Statement(tuple(heads), tuple(body), self._since(start))
+        start = self.next
+        heads = self.separated(self._atom)
+        body = self.separated(self._literal) if self.accept(":-") else ()
+        return tree.Statement(heads, body, self.since(start.span))
 
     def _attributes(self) -> None:
         """#[name("...")] and #[display("...")], which say nothing about facts."""
         self.at += 1
-        while self._word.kind != "]":
-            word = self._expect("name")
+        while self.next.kind != "]":
+            word = self.expect("name")
             if word.text not in ATTRIBUTES:
                 hint = f"Attributes are {' '.join(ATTRIBUTES)}."
-                raise self._wrong(f"there is no attribute `{word.text}` of rules", word, hint)
-            self._expect("(")
+                raise Unexpected(f"there is no attribute `{word.text}` of rules", word.span, hint)
+            self.expect("(")
             self._terms(")")
-            if not self._accept(","):
+            if not self.accept(","):
                 break
-        self._expect("]")
+        self.expect("]")
 
     # Literals
 
     def _literal(self) -> tree.Literal:
-        start = self._word
-        if self._accept("~"):
+        start = self.next
+        if self.accept("~"):
             self._check_negated()
-            return tree.Not(self._atom(), self._since(start))
+            return tree.Not(self._atom(), self.since(start.span))
         if self._is_atom():
             return self._atom()
         left = self._term()
-        operator = next((sign for sign in COMPARISONS if self._word.kind == sign), None)
+        operator = next((sign for sign in COMPARISONS if self.next.kind == sign), None)
         if operator is None:
-            return tree.Condition("", left, None, self._since(start))
+            return tree.Condition("", left, None, self.since(start.span))
         self.at += 1
-        return tree.Condition(operator, left, self._term(), self._since(start))
+        return tree.Condition(operator, left, self._term(), self.since(start.span))
 
     def _is_atom(self) -> bool:
         """Whether a predicate follows, and no function. The name of a function is a predicate if it is one in a head,
         and nothing is computed from it here."""
-        word, after = self._word, self.words[min(self.at + 1, len(self.words) - 1)]
+        word, after = self.next, self.after
         if word.kind not in ("iri", "prefixed", "name") or after.kind != "(":
             return False
         if word.kind == "name" and word.text.upper() in NEMO:
-            return word.text in self._predicates and _after_brackets(self.words, self.at + 1).kind in (",", ".")
+            return word.text in self._predicates and _after_brackets(self.tokens, self.at + 1).kind in (",", ".")
         return True
 
     def _check_negated(self) -> None:
-        word = self._word
+        word = self.next
         if word.kind == "name" and word.text.upper() in NEMO and word.text not in self._predicates:
-            raise self._wrong("~ stands before a predicate", word, f"Write NOT({word.text}(...)).")
+            raise Unexpected("~ stands before a predicate", word.span, f"Write NOT({word.text}(...)).")
 
     def _atom(self) -> tree.Atom:
-        start = self._word
+        start = self.next
         name = self._predicate()
-        self._expect("(")
+        self.expect("(")
         terms = self._terms(")")
         if not terms:
             hint = "Nemo's predicates have at least one argument."
-            raise self._wrong(f"`{name}` has no arguments", start, hint)
-        return tree.Atom(name, terms, self._since(start))
+            raise Unexpected(f"`{name}` has no arguments", start.span, hint)
+        return tree.Atom(name, terms, self.since(start.span))
 
     def _predicate(self) -> str:
-        word = self._word
+        word = self.next
         if word.kind not in ("name", "iri", "prefixed"):
-            raise self._unexpected("a predicate")
+            raise self.unexpected("a predicate")
         self.at += 1
         return str(self._iri(word))
 
@@ -209,46 +194,37 @@ class Parser:
     def _terms(self, close: str) -> tuple[tree.Term, ...]:
         found = []
         self._deeper()
-        while self._word.kind != close:
+        while self.next.kind != close:
             found.append(self._term())
-            if not self._accept(","):
+            if not self.accept(","):
                 break
         self.depth -= 1
-        self._expect(close)
+        self.expect(close)
         return tuple(found)
 
     def _deeper(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self._wrong(f"more than {MAX_DEPTH} brackets in brackets", self._word)
+            raise Unexpected(f"more than {MAX_DEPTH} brackets in brackets", self.next.span)
 
     def _term(self) -> tree.Term:
-        start, left = self._word, self._product()
-        for many in count(1):
-            if (sign := self._word).kind not in ("+", "-"):
-                break
-            self._check_nesting(many, start)
-            self.at += 1
-            left = tree.Applied(sign.kind, (left, self._product()), self._since(start))
-        return left
+        return self._operations(("+", "-"), self._product)
 
     def _product(self) -> tree.Term:
-        start, left = self._word, self._primary()
-        for many in count(1):
-            if (sign := self._word).kind not in ("*", "/"):
-                break
-            self._check_nesting(many, start)
-            self.at += 1
-            left = tree.Applied(sign.kind, (left, self._primary()), self._since(start))
+        return self._operations(("*", "/"), self._primary)
+
+    def _operations(self, signs: tuple[str, ...], part: Callable[[], tree.Term]) -> tree.Term:
+        start, left, many = self.next, part(), 0
+        while sign := self.accept(*signs):
+            many += 1
+            if many > MAX_NESTING:
+                hint = "Compute it in several steps, with ?y = ... ."
+                raise Unexpected(f"more than {MAX_NESTING} operations in one term", start.span, hint)
+            left = tree.Applied(sign.kind, (left, part()), self.since(start.span))
         return left
 
-    def _check_nesting(self, many: int, start: Word) -> None:
-        if many > MAX_NESTING:
-            hint = "Compute it in several steps, with ?y = ... ."
-            raise self._wrong(f"more than {MAX_NESTING} operations in one term", start, hint)
-
     def _primary(self) -> tree.Term:
-        word = self._word
+        word = self.next
         self.at += 1
         match word.kind:
             case "variable":
@@ -274,81 +250,77 @@ class Parser:
             case "(":
                 return self._bracket(word)
         self.at -= 1
-        raise self._unexpected("a term")
+        raise self.unexpected("a term")
 
-    def _signed(self, sign: Word) -> Constant:
-        number = self._word
-        if number.kind != "number" or number.span.start != sign.span.end:
+    def _signed(self, sign: Token) -> Constant:
+        number = self.next
+        if number.kind != "number" or not number.joined:
             hint = "Nemo has no operator for that; write 0 - ?x."
-            raise self._wrong(f"`{sign.text}` stands before a number only", sign, hint)
+            raise Unexpected(f"`{sign.text}` stands before a number only", sign.span, hint)
         self.at += 1
         return Constant(self._number(number, sign.text.replace("+", "") + number.text))
 
-    def _number(self, word: Word, text: str) -> Value:
+    def _number(self, word: Token, text: str) -> Value:
         try:
             return _number(text)
         except ValueError as error:
-            raise self._wrong(str(error), word) from None
+            raise Unexpected(str(error), word.span) from None
 
-    def _name(self, word: Word) -> tree.Term:
-        if self._word.kind != "(":
+    def _name(self, word: Token) -> tree.Term:
+        if self.next.kind != "(":
             is_boolean = word.text in ("true", "false")
             return Constant(word.text == "true") if is_boolean else Constant(self._iri(word))
         if word.kind != "name" or word.text.upper() not in NEMO:
             hint = f"Functions are {' '.join(NEMO)}."
-            raise self._wrong(f"there is no function `{word.text}`", word, hint)
-        self._expect("(")
+            raise Unexpected(f"there is no function `{word.text}`", word.span, hint)
+        self.expect("(")
         terms = self._terms(")")
         least, most = arguments(word.text.upper())
         if not least <= len(terms) <= most:
             wanted = in_words(least, most)
-            raise self._wrong(f"{word.text} takes {wanted}, this has {len(terms)}", word)
-        return tree.Applied(word.text.upper(), terms, self._since(word))
+            raise Unexpected(f"{word.text} takes {wanted}, this has {len(terms)}", word.span)
+        return tree.Applied(word.text.upper(), terms, self.since(word.span))
 
-    def _aggregate(self, word: Word) -> tree.Aggregated:
+    def _aggregate(self, word: Token) -> tree.Aggregated:
         name = word.text[1:].lower()
         if name not in ("count", "sum", "min", "max"):
-            raise self._wrong(f"there is no aggregate `{word.text}`", word, "Aggregates are #count #sum #min #max.")
-        self._expect("(")
+            raise Unexpected(f"there is no aggregate `{word.text}`", word.span, "Aggregates are #count #sum #min #max.")
+        self.expect("(")
         terms = self._terms(")")
         if not terms:
-            raise self._wrong(f"{word.text} needs a term to aggregate", word)
-        return tree.Aggregated(name, terms[0], terms[1:], self._since(word))
+            raise Unexpected(f"{word.text} needs a term to aggregate", word.span)
+        return tree.Aggregated(name, terms[0], terms[1:], self.since(word.span))
 
-    def _bracket(self, word: Word) -> tree.Term:
+    def _bracket(self, word: Token) -> tree.Term:
         terms = self._terms(")")
-        return terms[0] if len(terms) == 1 else tree.Tuple(terms, self._since(word))
+        return terms[0] if len(terms) == 1 else tree.Tuple(terms, self.since(word.span))
 
     # Constants
 
-    def _string(self, word: Word) -> Value:
+    def _string(self, word: Token) -> Value:
         text = word.text[3:-3] if word.kind == "long" else word.text[1:-1]
-        if self._accept("@"):
-            return literal_value(text, None, self._expect("name").text + self._subtags())
-        if self._word.kind == "directive" and self._word.span.start == word.span.end:
-            return literal_value(text, None, self._expect("directive").text[1:] + self._subtags())  # @en
-        if not self._accept("^^"):
+        if self.accept("@"):
+            return literal_value(text, None, self.expect("name").text + self._subtags())
+        if self.next.kind == "directive" and self.next.joined:
+            return literal_value(text, None, self.expect("directive").text[1:] + self._subtags())  # @en
+        if not self.accept("^^"):
             return text
-        datatype = self._word
+        datatype = self.next
         self.at += 1
         try:
             return literal_value(text, str(self._iri(datatype)))
         except ValueError as error:
-            raise self._wrong(str(error), word) from None
+            raise Unexpected(str(error), word.span) from None
 
     def _subtags(self) -> str:
         """The rest of a language such as en-GB, without spaces; `"a"@en - 1` has none."""
         found = ""
-        while self._word.kind == "-" and self._is_joined(self.at) and self._is_joined(self.at + 1):
+        while self.next.kind == "-" and self.next.joined and self.after.joined:
             self.at += 1
-            found += "-" + self._expect("number" if self._word.kind == "number" else "name").text
+            found += "-" + self.expect("number" if self.next.kind == "number" else "name").text
         return found
 
-    def _is_joined(self, at: int) -> bool:
-        """Whether nothing is between a word and the one before."""
-        return self.words[at].span.start == self.words[at - 1].span.end
-
-    def _formatted(self, word: Word) -> tree.Term:
+    def _formatted(self, word: Token) -> tree.Term:
         """f"a {?x} b" joins texts and the texts of terms."""
         quotes = 3 if word.text.startswith('f"""') else 1
         start, end = word.span.start + 1 + quotes, word.span.end - quotes
@@ -363,21 +335,20 @@ class Parser:
     def _inner(self, start: int, end: int) -> tree.Term:
         """The term of a piece of a formatted text."""
         if not self.source.text.startswith("}", end):
-            self.diagnostics.append(Diagnostic("this `{` is not closed", Span(self.source, start - 1, start)))
-            raise _Wrong
+            raise Unexpected("this `{` is not closed", Span(self.source, start - 1, start))
         inside = Parser(self.source, start, end)
         inside.prefixes, inside.base, inside._anonymous = self.prefixes, self.base, self._anonymous
         inside.depth = self.depth
         try:
             inside._deeper()
             term = inside._term()
-            if inside._word.kind != "end":
-                raise inside._unexpected("`}`")
+            if inside.next.kind != "end":
+                raise inside.unexpected("`}`")
             return term
         finally:
             self.diagnostics += inside.diagnostics
 
-    def _iri(self, word: Word) -> IRI:
+    def _iri(self, word: Token) -> IRI:
         if word.kind == "iri":
             return IRI(word.text[1:-1])
         if word.kind == "name":
@@ -388,51 +359,29 @@ class Parser:
         space = self.prefixes.get(prefix, PREFIXES.get(prefix))
         if space is None:
             hint = f"Declare it: @prefix {prefix}: <http://...> ."
-            raise self._wrong(f"the prefix `{prefix}:` has not been declared", word, hint)
+            raise Unexpected(f"the prefix `{prefix}:` has not been declared", word.span, hint)
         return IRI(space + local)
 
     # Words
 
+    def key(self, token: Token) -> str:
+        return token.kind
+
+    def named(self, key: str) -> str:
+        return {"iri": "an <iri>", "name": "a name", "prefixed": "a prefix"}.get(key, f"`{key}`")
+
     @property
-    def _word(self) -> Word:
-        return self.words[self.at]
-
-    def _accept(self, kind: str) -> bool:
-        if self._word.kind != kind:
-            return False
-        self.at += 1
-        return True
-
-    def _expect(self, kind: str) -> Word:
-        word = self._word
-        if word.kind != kind:
-            raise self._unexpected({"iri": "an <iri>", "name": "a name", "prefixed": "a prefix"}.get(kind, f"`{kind}`"))
-        self.at += 1
-        return word
-
-    def _unexpected(self, wanted: str) -> _Wrong:
-        word = self._word
-        what = f"did not expect `{word.text}` here"
-        if word.kind == "end":
-            whole = "program" if word.span.end == len(self.source.text) else "term"
-            what = f"the {whole} ends too early"
-        return self._wrong(what, word, f"Expected {wanted}.")
-
-    def _wrong(self, message: str, word: Word, hint: str | None = None) -> _Wrong:
-        self.diagnostics.append(Diagnostic(message, word.span, hint))
-        return _Wrong()
-
-    def _since(self, start: Word) -> Span:
-        return Span(self.source, start.span.start, self.words[max(self.at - 1, 0)].span.end)
+    def whole(self) -> str:
+        return "program" if self.next.span.end == len(self.source.text) else "term"
 
     def _skip_statement(self) -> None:
         self.depth = 0
-        while self._word.kind not in (".", "end"):
+        while self.next.kind not in (".", "end"):
             self.at += 1
-        self._accept(".")
+        self.accept(".")
 
 
-def _derived(program: list[Word]) -> set[str]:
+def _derived(program: Sequence[Token]) -> set[str]:
     """The names before `(` in the heads of statements."""
     found, depth, in_head = set(), 0, True
     for word, after in pairwise(program):
@@ -444,7 +393,7 @@ def _derived(program: list[Word]) -> set[str]:
     return found
 
 
-def _after_brackets(program: list[Word], at: int) -> Word:
+def _after_brackets(program: Sequence[Token], at: int) -> Token:
     """The word after the bracket that closes the one at a place."""
     depth = 0
     for word, after in pairwise(program[at:]):

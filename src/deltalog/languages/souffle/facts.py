@@ -60,7 +60,7 @@ def find(directive: Directive, folders: Sequence[Path], default: str, missing: s
     if found is None and missing == "error":
         where = " or ".join(str(path) for path in places)
         hint = "--facts DIR names the folder of the facts" if not folders else "check the folder of the facts"
-        raise DataError(f"{directive.place}: there is no file {where} for {directive.relation}; {hint}")
+        raise DataError(f"{directive.place}: there is no file {where} for {directive.predicate}; {hint}")
     return found
 
 
@@ -171,7 +171,7 @@ def _rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Value, .
                 raise ValueError(f"{len(readers)} values expected, {len(chosen)} found")
             yield tuple(read(cell) for read, cell in zip(readers, chosen, strict=True))
         except ValueError as error:
-            raise DataError(f"{name}:{number}: {error} (relation {directive.relation})") from None
+            raise DataError(f"{name}:{number}: {error} (relation {directive.predicate})") from None
 
 
 def _lines(text: str, quoted: bool) -> Iterator[tuple[int, str]]:
@@ -241,7 +241,7 @@ def _from_sqlite(directive: Directive, folders: Sequence[Path]) -> list[tuple[Va
     places = [folder / directive.database for folder in _folders(directive, folders)]
     path = next((each for each in places if each.exists()), None)
     if path is None:
-        raise DataError(f"{directive.place}: there is no database {places[0]} for {directive.relation}")
+        raise DataError(f"{directive.place}: there is no database {places[0]} for {directive.predicate}")
     readers = [reader(directive.types, type_) for _, type_ in directive.attributes]
     quoted = directive.shown.replace('"', '""')
     try:
@@ -251,7 +251,7 @@ def _from_sqlite(directive: Directive, folders: Sequence[Path]) -> list[tuple[Va
             raise ValueError(f"{len(readers)} columns expected, {len(rows[0])} found")
         return [tuple(read(_cell(cell)) for read, cell in zip(readers, row, strict=True)) for row in rows]
     except (sqlite3.Error, ValueError) as error:
-        raise DataError(f"{path}: {error} (relation {directive.relation})") from None
+        raise DataError(f"{path}: {error} (relation {directive.predicate})") from None
 
 
 def _cell(cell: object) -> str:

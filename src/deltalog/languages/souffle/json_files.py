@@ -77,7 +77,7 @@ def json_rows(directive: Directive, text: str, name: str) -> Iterator[tuple[Valu
         for each in tuples:
             yield tuple(_read_tuple(directive.types, directive.attributes, each))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{name}: {error} (relation {directive.relation})") from None
+        raise DataError(f"{name}: {error} (relation {directive.predicate})") from None
 
 
 def _read_tuple(types: Types, columns: Attributes, found: Any) -> Iterator[Value]:

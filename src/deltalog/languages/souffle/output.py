@@ -23,8 +23,6 @@ def write_output(directive: Directive, facts: Any, folder: Path | None) -> Path 
     kind = directive.parameters.get("IO", "file")
     if directive.kind == "printsize" or (directive.kind == "output" and kind == "stdoutprintsize"):
         print(f"{directive.shown}\t{len(facts)}")
-    elif directive.kind != "output":
-        return None
     elif kind == "json" or (kind == "jsonfile" and str(folder) == "-"):
         sys.stdout.writelines(json_lines(directive, facts))
     elif kind == "stdout":
@@ -127,5 +125,5 @@ def _to_sqlite(directive: Directive, facts: Any, folder: Path) -> Path:
             connection.execute(f'CREATE TABLE "{table}" ({columns})')
             connection.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(kinds))})', rows)
     except (sqlite3.Error, OSError) as error:
-        raise DataError(f"{path}: {error} (relation {directive.relation})") from None
+        raise DataError(f"{path}: {error} (relation {directive.predicate})") from None
     return path

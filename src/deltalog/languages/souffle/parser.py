@@ -24,7 +24,8 @@ from typing import TypeVar
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Source, Span
 from deltalog.languages.souffle import tree
-from deltalog.languages.souffle.tokens import Preprocessor, SouffleToken, unescaped
+from deltalog.languages.souffle.tokens import Preprocessor, unescaped
+from deltalog.languages.tokens import Cursor, Token, Unexpected
 
 T = TypeVar("T")
 
@@ -56,14 +57,6 @@ _RESERVED = frozenset((*FUNCTORS, *AGGREGATES, *_WORDS, *(word for level in _BIN
 _IO = ("input", "output", "printsize", "limitsize")
 
 
-class Unexpected(Exception):
-    """A token that does not fit."""
-
-    def __init__(self, message: str, span: Span, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.diagnostic = Diagnostic(message, span, hint)
-
-
 def parse(
     preprocessor: Preprocessor, source: Source, folder: Path | None
 ) -> tuple[list[tree.Statement], list[Diagnostic]]:
@@ -77,86 +70,43 @@ def parse(
     return statements, [*preprocessor.diagnostics, *parser.diagnostics]
 
 
-class Parser:
-    """A position in a list of tokens."""
+class Parser(Cursor[Token]):
+    """The statements of tokens."""
 
-    def __init__(self, tokens: Sequence[SouffleToken], end: Span) -> None:
-        self.tokens = [*tokens, SouffleToken("end", "", end)]
-        self.at = 0
+    def __init__(self, tokens: Sequence[Token], end: Span) -> None:
+        self.tokens = [*tokens, Token("end", "", end)]
         self.diagnostics: list[Diagnostic] = []
         self.functors: set[str] = set()  # user-defined ones that were refused
 
     # Tokens
 
-    @property
-    def token(self) -> SouffleToken:
-        return self.tokens[self.at]
+    def key(self, token: Token) -> str:
+        return token.text if token.kind in ("op", "name", "directive") else ""
 
-    def next(self) -> SouffleToken:
-        token = self.token
-        if token.kind != "end":
-            self.at += 1
-        return token
-
-    def sees(self, *texts: str) -> bool:
-        return self.token.kind in ("op", "name", "directive") and self.token.text in texts
-
-    def skip(self, text: str) -> bool:
-        """Whether this token comes next; if so, it is taken."""
-        found = self.sees(text)
-        if found:
-            self.next()
-        return found
-
-    def expect(self, text: str, hint: str | None = None) -> SouffleToken:
-        if not self.sees(text):
-            raise self.unexpected(f"`{text}`", hint)
-        return self.next()
-
-    def unexpected(self, wanted: str, hint: str | None = None) -> Unexpected:
-        token = self.token
-        what = "the program ends too early" if token.kind == "end" else f"did not expect `{token.text}` here"
-        return Unexpected(what, token.span, hint or f"Expected {wanted}.")
-
-    def name(self, what: str = "a name") -> SouffleToken:
-        if self.token.kind != "name" or self.token.text == "_":
+    def name(self, what: str = "a name") -> Token:
+        if self.next.kind != "name" or self.next.text == "_":
             raise self.unexpected(what)
-        return self.next()
+        return self.take()
 
     def qualified(self, what: str = "a name", joined: bool = False) -> str:
         """A name with dots; joined: only without spaces, where a dot may be the end of a rule."""
         parts = [self.name(what).text]
-        while self.sees(".") and self.tokens[self.at + 1].kind == "name" and (not joined or self._is_joined()):
-            self.next()
-            parts.append(self.next().text)
+        while self.sees(".") and self.after.kind == "name" and (not joined or self._is_joined()):
+            self.take()
+            parts.append(self.take().text)
         return ".".join(parts)
 
     def _is_joined(self) -> bool:
         """Whether this dot has no space before it and behind it."""
-        return self.token.joined and self.tokens[self.at + 1].joined
+        return self.next.joined and self.after.joined
 
     def string(self) -> str:
-        if self.token.kind != "string":
+        if self.next.kind != "string":
             raise self.unexpected("a string")
-        return unescaped(self.next(), self._complain)
+        return unescaped(self.take(), self._complain)
 
     def _complain(self, message: str, span: Span) -> None:
         self.diagnostics.append(Diagnostic(message, span))
-
-    def listed(self, one: Callable[[], T], close: str) -> tuple[T, ...]:
-        """Things with commas in between, up to a bracket."""
-        found: list[T] = []
-        if not self.skip(close):
-            found.append(one())
-            while self.skip(","):
-                found.append(one())
-            self.expect(close)
-        return tuple(found)
-
-    def span(self, start: Span) -> Span:
-        """From a place to the last token, if that is in the same text."""
-        last = self.tokens[max(self.at - 1, 0)].span
-        return Span(start.source, start.start, last.end) if last.source is start.source else start
 
     def annotations(self) -> None:
         """Goes behind annotations `@[key = ...]` and `@![key ...]`, which change nothing."""
@@ -164,13 +114,13 @@ class Parser:
             self.at = self._after_at() or self.at
             self.name("the key of an annotation")
             depth = 1
-            while depth and self.token.kind != "end":
+            while depth and self.next.kind != "end":
                 depth += self.sees("[", "(", "{") - self.sees("]", ")", "}")
-                self.next()
+                self.take()
 
     def _after_at(self) -> int | None:
         """The place behind the opening bracket of an annotation."""
-        at = self.at + 1 + (self.tokens[self.at + 1].text == "!")
+        at = self.at + 1 + (self.after.text == "!")
         return at + 1 if self.tokens[at].text == "[" else None
 
     def annotated(self, one: Callable[[], T]) -> Callable[[], T]:
@@ -187,7 +137,7 @@ class Parser:
     def statements(self, inside: bool) -> Iterator[tree.Statement]:
         while True:
             self.annotations()
-            if self.token.kind == "end" or (inside and self.sees("}")):
+            if self.next.kind == "end" or (inside and self.sees("}")):
                 return
             yield from self.next_statement()
 
@@ -202,16 +152,16 @@ class Parser:
     def recover(self, before: int) -> None:
         """Goes to where the next statement seems to begin."""
         self.at = max(self.at, before + 1)
-        while self.token.kind not in ("end", "directive"):
-            if self.next().text == "." and self.tokens[self.at - 1].kind == "op":
+        while self.next.kind not in ("end", "directive"):
+            if self.take().text == "." and self.tokens[self.at - 1].kind == "op":
                 return
 
     def statement(self) -> Iterator[tree.Statement]:
-        start = self.token
+        start = self.next
         if start.kind != "directive":
             yield self.clause()
             return
-        self.next()
+        self.take()
         word = start.text[1:]
         if word in _IO:
             yield from self.io(word, start.span)
@@ -228,47 +178,45 @@ class Parser:
         """Refuses the declaration of a functor, and goes on behind it."""
         self.refuse_functor(self.name("the name of a functor").text, start)
         self.expect("(")
-        while not self.skip(")") and self.token.kind != "end":
-            self.next()
+        while not self.accept(")") and self.next.kind != "end":
+            self.take()
         self.expect(":")
         self.qualified("a type")
-        self.skip("stateful")
+        self.accept("stateful")
 
     def refuse_functor(self, name: str, start: Span) -> None:
         """Reports a user-defined functor, once."""
         if name not in self.functors:
             self.functors.add(name)
             message, hint = _REFUSED["functor"]
-            self.diagnostics.append(Diagnostic(f"{message}: {name}", self.span(start), hint))
+            self.diagnostics.append(Diagnostic(f"{message}: {name}", self.since(start), hint))
 
     def relations(self, start: Span) -> Iterator[tree.Statement]:
         names = [self.name("the name of a relation")]
-        while self.skip(","):
+        while self.accept(","):
             names.append(self.name("the name of a relation"))
         source: str | None = None
         attributes: tuple[tree.Attribute, ...] = ()
-        if self.skip("="):
+        if self.accept("="):
             source = self.debug_delta()
         else:
             self.expect("(")
             attributes = self.listed(self.attribute, ")")
         qualifiers = self.qualifiers()
-        choice: list[tuple[str, ...]] = []
-        if self.skip("choice-domain"):
-            choice = self.separated(self.choice_key, ",")
+        choice = self.separated(self.choice_key) if self.accept("choice-domain") else ()
         for name in names:
-            yield tree.RelationDeclaration(name.span, name.text, attributes, qualifiers, tuple(choice), source)
+            yield tree.RelationDeclaration(name.span, name.text, attributes, qualifiers, choice, source)
             for word in set(qualifiers).intersection(_IO):
                 yield tree.DirectiveNode(name.span, word, name.text, {})
 
     def qualifiers(self) -> tuple[str, ...]:
         found: list[str] = []
         while self.sees(*QUALIFIERS):
-            found.append(self.next().text)
-        begins_rule = self.tokens[min(self.at + 1, len(self.tokens) - 1)].text in ("(", ".")
-        if self.token.kind == "name" and not begins_rule and not self.sees("choice-domain"):
+            found.append(self.take().text)
+        begins_rule = self.after.text in ("(", ".")
+        if self.next.kind == "name" and not begins_rule and not self.sees("choice-domain"):
             known = ", ".join((*QUALIFIERS, "choice-domain"))
-            raise Unexpected(f"there is no qualifier {self.token.text}", self.token.span, f"There are {known}.")
+            raise Unexpected(f"there is no qualifier {self.next.text}", self.next.span, f"There are {known}.")
         return tuple(found)
 
     def debug_delta(self) -> str:
@@ -280,7 +228,7 @@ class Parser:
         return source
 
     def choice_key(self) -> tuple[str, ...]:
-        if self.skip("("):
+        if self.accept("("):
             return self.listed(lambda: self.name("an attribute").text, ")")
         return (self.name("an attribute").text,)
 
@@ -288,32 +236,26 @@ class Parser:
         self.annotations()
         name = self.name("an attribute such as x:number")
         self.expect(":")
-        span = self.token.span
+        span = self.next.span
         type_ = self.qualified("a type")
         if self.sees("<"):
-            raise Unexpected(_REFUSED["lattice"][0], self.token.span, _REFUSED["lattice"][1])
-        return tree.Attribute(self.span(span), name.text, type_)
+            raise Unexpected(_REFUSED["lattice"][0], self.next.span, _REFUSED["lattice"][1])
+        return tree.Attribute(self.since(span), name.text, type_)
 
     def _type(self, start: Span) -> tree.Statement:
         name = self.name("the name of a type")
-        if self.skip("<:"):
+        if self.accept("<:"):
             return tree.TypeDeclaration(name.span, name.text, "subtype", (self.qualified("a type"),))
-        if not self.skip("="):
+        if not self.accept("="):
             return tree.TypeDeclaration(name.span, name.text, "subtype", ("symbol",))
-        if self.skip("["):
+        if self.accept("["):
             return tree.TypeDeclaration(name.span, name.text, "record", attributes=self.listed(self.attribute, "]"))
         self.annotations()
-        if self.tokens[self.at + 1].text == "{":
+        if self.after.text == "{":
             branches = self.separated(self.annotated(self.branch), "|")
-            return tree.TypeDeclaration(name.span, name.text, "adt", branches=tuple(branches))
+            return tree.TypeDeclaration(name.span, name.text, "adt", branches=branches)
         types = self.separated(lambda: self.qualified("a type"), "|")
-        return tree.TypeDeclaration(name.span, name.text, "union", tuple(types))
-
-    def separated(self, one: Callable[[], T], separator: str) -> list[T]:
-        found = [one()]
-        while self.skip(separator):
-            found.append(one())
-        return found
+        return tree.TypeDeclaration(name.span, name.text, "union", types)
 
     def branch(self) -> tree.BranchDeclaration:
         name = self.name("a branch such as Leaf {}")
@@ -332,37 +274,37 @@ class Parser:
     def io(self, word: str, start: Span) -> Iterator[tree.Statement]:
         names: list[tuple[str, Span]] = []
         while True:
-            place = self.token.span
+            place = self.next.span
             name = self.qualified("the name of a relation")
-            names.append((name, self.span(place)))
-            if not self.skip(","):
+            names.append((name, self.since(place)))
+            if not self.accept(","):
                 break
-        parameters = dict(self.listed(self.parameter, ")")) if self.skip("(") else {}
+        parameters = dict(self.listed(self.parameter, ")")) if self.accept("(") else {}
         for name, span in names:
             yield tree.DirectiveNode(span, word, name, parameters)
 
     def parameter(self) -> tuple[str, str]:
         key = self.name("a parameter such as filename=...").text
-        if self.skip("-"):  # output-dir
+        if self.accept("-"):  # output-dir
             key += f"-{self.name().text}"
         self.expect("=")
-        if self.token.kind == "string":
+        if self.next.kind == "string":
             return key, self.string()
-        if self.token.kind not in ("name", "number"):
+        if self.next.kind not in ("name", "number"):
             raise self.unexpected("a value")
-        return key, self.next().text
+        return key, self.take().text
 
     def component_type(self) -> tree.ComponentType:
         name = self.name("the name of a component")
         parameters: tuple[str, ...] = ()
-        if self.skip("<"):
+        if self.accept("<"):
             parameters = self.listed(lambda: self.qualified("a type"), ">")
         return tree.ComponentType(name.span, name.text, parameters)
 
     def _comp(self, start: Span) -> tree.Statement:
         type_ = self.component_type()
         bases: list[tree.ComponentType] = []
-        while self.skip(":") or self.skip(","):
+        while self.accept(":") or self.accept(","):
             bases.append(self.component_type())
         self.expect("{")
         statements = tuple(self.statements(inside=True))
@@ -380,72 +322,72 @@ class Parser:
 
     def _pragma(self, start: Span) -> tree.Statement:
         key = self.string()
-        value = self.string() if self.token.kind == "string" else None
-        return tree.Pragma(self.span(start), key, value)
+        value = self.string() if self.next.kind == "string" else None
+        return tree.Pragma(self.since(start), key, value)
 
     def _plan(self, start: Span) -> tree.Statement:
         while True:
-            self.next()
+            self.take()
             self.expect(":")
             self.expect("(")
-            self.listed(self.next, ")")
-            if not self.skip(","):
-                return tree.Ignored(self.span(start), ".plan")
+            self.listed(self.take, ")")
+            if not self.accept(","):
+                return tree.Ignored(self.since(start), ".plan")
 
     # Rules
 
     def clause(self) -> tree.Statement:
-        start = self.token.span
+        start = self.next.span
         heads = [self.atom()]
-        if self.skip("<="):
+        if self.accept("<="):
             greater = self.atom()
             self.expect(":-")
             body = self.annotated(self.body)()
             self.expect(".")
-            return tree.Subsumption(self.span(start), heads[0], greater, body)
-        while self.skip(","):
+            return tree.Subsumption(self.since(start), heads[0], greater, body)
+        while self.accept(","):
             heads.append(self.annotated(self.atom)())
-        body_ = self.annotated(self.body)() if self.skip(":-") else None
+        body_ = self.annotated(self.body)() if self.accept(":-") else None
         self.expect(".", None if body_ is not None else "Expected `:-`, `,` or `.` after an atom.")
-        return tree.Clause(self.span(start), tuple(heads), body_)
+        return tree.Clause(self.since(start), tuple(heads), body_)
 
     def atom(self) -> tree.AtomNode:
-        start = self.token.span
+        start = self.next.span
         name = self.qualified("an atom such as p(x)")
         self.expect("(", "Expected `(`: a relation without arguments is written p().")
-        return tree.AtomNode(self.span(start), name, self.listed(self.argument, ")"))
+        return tree.AtomNode(self.since(start), name, self.listed(self.argument, ")"))
 
     def body(self) -> tree.BodyNode:
-        start = self.token.span
+        start = self.next.span
         parts = self.separated(self.conjunction, ";")
-        return parts[0] if len(parts) == 1 else tree.OrNode(self.span(start), tuple(parts))
+        return parts[0] if len(parts) == 1 else tree.OrNode(self.since(start), tuple(parts))
 
     def conjunction(self) -> tree.BodyNode:
-        start = self.token.span
+        start = self.next.span
         parts = self.separated(self.term, ",")
-        return parts[0] if len(parts) == 1 else tree.AndNode(self.span(start), tuple(parts))
+        return parts[0] if len(parts) == 1 else tree.AndNode(self.since(start), tuple(parts))
 
     def term(self) -> tree.BodyNode:
-        start = self.token
-        if self.skip("!"):
+        start = self.next
+        if self.accept("!"):
             operand = self.term()
-            return tree.NotNode(self.span(start.span), operand)
+            return tree.NotNode(self.since(start.span), operand)
         if self.sees("true", "false"):
-            return tree.Truth(self.next().span, start.text == "true")
+            return tree.Truth(self.take().span, start.text == "true")
         if self.sees("match", "contains"):
-            self.next()
+            self.take()
             self.expect("(")
             left = self.argument()
             self.expect(",")
             right = self.argument()
             self.expect(")")
-            return tree.Comparison(self.span(start.span), start.text, left, right)
+            return tree.Comparison(self.since(start.span), start.text, left, right)
         if self.sees("("):
             return self.one_of(self.comparison, self.parenthesis)
         return self.atom() if self._is_atom() else self.comparison()
 
     def _is_atom(self) -> bool:
-        if self.token.kind != "name" or self.token.text in _RESERVED:
+        if self.next.kind != "name" or self.next.text in _RESERVED:
             return False
         i = self.at + 1
         while self.tokens[i].text == "." and self.tokens[i + 1].kind == "name":
@@ -472,88 +414,88 @@ class Parser:
         return body
 
     def comparison(self) -> tree.BodyNode:
-        start = self.token.span
+        start = self.next.span
         left = self.argument()
         if not self.sees(*COMPARISONS):
             raise self.unexpected("a comparison", "Expected an atom such as p(x), or a comparison: = != < <= > >=")
-        operator = self.next().text
+        operator = self.take().text
         right = self.argument()
-        return tree.Comparison(self.span(start), operator, left, right)
+        return tree.Comparison(self.since(start), operator, left, right)
 
     # Arguments
 
     def argument(self, level: int = 0) -> tree.Argument:
         if level == len(_BINARY):
             return self.unary()
-        start = self.token.span
+        start = self.next.span
         left = self.argument(level + 1)
         while self.sees(*_BINARY[level]):
-            operator = _BINARY[level][self.next().text]
+            operator = _BINARY[level][self.take().text]
             right = self.argument(level + 1)
-            left = tree.Functor(self.span(start), operator, (left, right))
+            left = tree.Functor(self.since(start), operator, (left, right))
         return left
 
     def unary(self) -> tree.Argument:
-        start = self.token
+        start = self.next
         if self.sees("-"):
-            self.next()
+            self.take()
             inner = self.unary()
             if isinstance(inner, tree.NumberNode) and not inner.text.startswith("-"):
-                return tree.NumberNode(self.span(start.span), "-" + inner.text, inner.fixed)
-            return tree.Functor(self.span(start.span), "neg", (inner,))
+                return tree.NumberNode(self.since(start.span), "-" + inner.text, inner.fixed)
+            return tree.Functor(self.since(start.span), "neg", (inner,))
         if self.sees("bnot", "lnot"):
-            name = "~" if self.next().text == "bnot" else "!"
-            return tree.Functor(self.span(start.span), name, (self.unary(),))
+            name = "~" if self.take().text == "bnot" else "!"
+            return tree.Functor(self.since(start.span), name, (self.unary(),))
         base = self.primary()
-        if self.skip("^"):
-            return tree.Functor(self.span(start.span), "**", (base, self.unary()))
+        if self.accept("^"):
+            return tree.Functor(self.since(start.span), "**", (base, self.unary()))
         return base
 
     def primary(self) -> tree.Argument:
-        token = self.token
+        token = self.next
         if token.kind == "string":
             return tree.Text(token.span, self.string())
         if token.kind in ("number", "unsigned", "float"):
-            self.next()
+            self.take()
             text = token.text.removesuffix("u") if token.kind == "unsigned" else token.text
             return tree.NumberNode(token.span, text, None if token.kind == "number" else token.kind)
         if token.kind == "name":
             return self.word()
-        if self.skip("("):
+        if self.accept("("):
             inner = self.argument()
             self.expect(")")
             return inner
-        if self.skip("["):
+        if self.accept("["):
             arguments = self.listed(self.argument, "]")
-            return tree.RecordNode(self.span(token.span), arguments)
-        if self.skip("$"):
+            return tree.RecordNode(self.since(token.span), arguments)
+        if self.accept("$"):
             return self.dollar(token.span)
-        if self.skip("@"):
+        if self.accept("@"):
             return self.user_defined(token.span)
         raise self.unexpected("a variable, a constant or an expression")
 
     def user_defined(self, start: Span) -> tree.Argument:
         """Refuses a functor, or an aggregate (`@@`), and goes on behind its arguments."""
-        aggregates = self.skip("@")
+        aggregates = self.accept("@")
         self.refuse_functor(self.name("the name of a functor").text, start)
         if aggregates:
             raise Unexpected(_REFUSED["functor"][0], start)
         self.expect("(")
         self.listed(self.argument, ")")
-        return tree.Unnamed(self.span(start))
+        return tree.Unnamed(self.since(start))
 
     def dollar(self, start: Span) -> tree.Argument:
-        if self.token.kind != "name":
+        if self.next.kind != "name":
             return tree.Counter(start)
         name = self.qualified(joined=True)
-        arguments = self.listed(self.argument, ")") if self.skip("(") else ()
-        return tree.Branch(self.span(start), name, arguments)
+        arguments = self.listed(self.argument, ")") if self.accept("(") else ()
+        return tree.Branch(self.since(start), name, arguments)
 
     def word(self) -> tree.Argument:
-        token = self.token
+        token = self.next
         if token.text in AGGREGATES:
             return self.aggregate()
-        self.next()
+        self.take()
         match token.text:
             case "_":
                 return tree.Unnamed(token.span)
@@ -579,9 +521,9 @@ class Parser:
         self.expect(",")
         type_ = self.qualified("a type")
         self.expect(")")
-        return tree.Cast(self.span(start), argument, type_, isinstance(argument, tree.NumberNode))
+        return tree.Cast(self.since(start), argument, type_, isinstance(argument, tree.NumberNode))
 
-    def call(self, name: SouffleToken) -> tree.Argument:
+    def call(self, name: Token) -> tree.Argument:
         if name.text not in FUNCTORS:
             known = ", ".join(sorted(FUNCTORS))
             raise Unexpected(f"there is no functor {name.text}", name.span, f"There are {known}.")
@@ -590,31 +532,31 @@ class Parser:
         least, most = FUNCTORS[name.text]
         if not least <= len(arguments) <= most:
             wanted = str(least) if least == most else f"at least {least}" if most == 99 else f"{least} to {most}"
-            raise Unexpected(f"{name.text} takes {wanted} arguments", self.span(name.span), "Check the arguments.")
-        return tree.Functor(self.span(name.span), {"lnot": "!", "bnot": "~"}.get(name.text, name.text), arguments)
+            raise Unexpected(f"{name.text} takes {wanted} arguments", self.since(name.span), "Check the arguments.")
+        return tree.Functor(self.since(name.span), {"lnot": "!", "bnot": "~"}.get(name.text, name.text), arguments)
 
     def aggregate(self) -> tree.Argument:
-        token = self.next()
+        token = self.take()
         if self.sees("(") and token.text in ("min", "max"):
             start = self.at
-            self.next()
+            self.take()
             try:
                 arguments = self.listed(self.argument, ")")
             except Unexpected:
                 arguments = ()
             if len(arguments) > 1:
-                return tree.Functor(self.span(token.span), token.text, arguments)
+                return tree.Functor(self.since(token.span), token.text, arguments)
             self.at = start
         argument = None if self.sees(":") else self.argument()
         if argument is None and token.text != "count":
             raise self.unexpected(f"what to take the {token.text} of")
         self.expect(":")
-        if self.skip("{"):
+        if self.accept("{"):
             body = self.body()
             self.expect("}")
         else:
             body = self.atom()
-        return tree.AggregateNode(self.span(token.span), token.text, argument, body)
+        return tree.AggregateNode(self.since(token.span), token.text, argument, body)
 
 
 _REFUSED = {

@@ -9,20 +9,24 @@ from pathlib import Path
 
 from deltalog.core.errors import Diagnostic, SyntaxProblem
 from deltalog.core.rules import Atom, Constant, HiddenName, Pred, Rule, Source, Variable
-from deltalog.languages.settings import Preprocessing
+from deltalog.languages.protocol import Preprocessing, Unit
 from deltalog.languages.souffle import tree
 from deltalog.languages.souffle.components import flattened
 from deltalog.languages.souffle.directives import Directive
 from deltalog.languages.souffle.inline import inlined
+from deltalog.languages.souffle.lint import lint_souffle
 from deltalog.languages.souffle.lower import Lowering
 from deltalog.languages.souffle.magic_pragmas import PRAGMAS, magic_request, unknown_names
 from deltalog.languages.souffle.normalise import Normaliser
 from deltalog.languages.souffle.parser import parse
 from deltalog.languages.souffle.program_text import ProgramText
+from deltalog.languages.souffle.record_joins import joined_by_fields
 from deltalog.languages.souffle.tokens import Preprocessor
 from deltalog.languages.souffle.types import PRIMITIVE, Types, unknown_type
 from deltalog.program.magic_request import MagicRequest
 from deltalog.program.procedures import Procedures
+from deltalog.program.program import analyse
+from deltalog.program.stages import in_stages
 
 IGNORED = ("brie", "btree", "btree_delete", "no_inline")
 
@@ -37,6 +41,17 @@ class SouffleProgram:
     columns: Mapping[Pred, tuple[str, ...]]  # of all relations
     statements: tuple[tree.Statement, ...] = ()  # as they were written
     magic: MagicRequest | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """NotStratified, if a stage negates what it derives."""
+        ordinary, stages = in_stages(self.rules, self.procedures)
+        rules = joined_by_fields(ordinary, [rule for stage in stages for rule in stage.rules])
+        for stage in stages:
+            analyse(stage.rules)
+        warnings, magic = lint_souffle(self.statements), (self.magic,) if self.magic else ()
+        said = self.directives, self.columns, stages, self.notes, warnings, (self.text,), magic
+        return Unit(rules, {}, *said, languages=("souffle",))
 
 
 def read_program(
@@ -307,7 +322,7 @@ def _directives(
 ) -> Iterator[Directive]:
     needed = _needed(statements, relations)
     for statement in statements:
-        if isinstance(statement, tree.DirectiveNode):
+        if isinstance(statement, tree.DirectiveNode) and statement.kind != "limitsize":
             attributes = tuple((a.name, a.type) for a in relations[statement.relation].attributes)
             given = (statement.kind, statement.relation, statement.parameters, attributes)
             is_needed = needed is None or statement.relation in needed

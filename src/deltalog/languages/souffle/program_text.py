@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from deltalog.languages.protocol import Unit
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class ProgramText:
     """The text of a program, what it includes, in the order in which it does, and the macros that were given to it.
     `name` is that of the file, or what a text without one is called; the names of hidden relations depend on it."""
 
+    language: ClassVar[str] = "souffle"
     name: str
     text: str
     included: tuple[IncludedText, ...] = ()
@@ -34,6 +37,12 @@ class ProgramText:
             "included": [asdict(each) for each in self.included],
             "macros": dict(self.macros),
         }
+
+    def read_again(self) -> Unit:
+        """Without its files."""
+        from deltalog.languages.souffle.program import read_again
+
+        return read_again(self).unit
 
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> ProgramText:

@@ -16,8 +16,9 @@ from pathlib import Path
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Source, Span
 from deltalog.functions.souffle_functors import BITS
-from deltalog.languages.settings import Preprocessing
+from deltalog.languages.protocol import Preprocessing
 from deltalog.languages.souffle.program_text import IncludedText
+from deltalog.languages.tokens import Token, scan
 
 DIRECTIVES = (
     *("decl", "functor", "input", "output", "printsize", "limitsize", "type", "comp", "init", "number_type"),
@@ -55,21 +56,13 @@ MAX_INCLUDED = 200  # files in each other
 
 
 @dataclass(frozen=True, slots=True)
-class SouffleToken:
-    kind: str  # directive, string, float, unsigned, number, name, op, end
-    text: str
-    span: Span
-    joined: bool = False  # to the token before it, without space
-
-
-@dataclass(frozen=True, slots=True)
 class Macro:
     parameters: tuple[str, ...] | None
-    body: tuple[SouffleToken, ...]
+    body: tuple[Token, ...]
     variadic: bool = False  # whether the last parameter takes all further arguments
 
 
-_BITS = Macro(None, (SouffleToken("number", str(BITS), Span(Source("<built-in>", ""), 0, 0)),))
+_BITS = Macro(None, (Token("number", str(BITS), Span(Source("<built-in>", ""), 0, 0)),))
 
 
 @dataclass
@@ -96,11 +89,11 @@ class Preprocessor:
 
     # A file
 
-    def tokens(self, source: Source, folder: Path | None, depth: int = 0) -> Iterator[SouffleToken]:
+    def tokens(self, source: Source, folder: Path | None, depth: int = 0) -> Iterator[Token]:
         """The tokens of a text, with macros replaced and files included."""
         if source.name not in self._by_name:
             self._by_name[source.name] = self._number(Path(source.name))
-        pending: list[SouffleToken] = []
+        pending: list[Token] = []
         taken: list[bool | None] = []  # of each #if: in a taken branch, not yet, or (None) a branch was taken already
         for token in self._lexed(source, taken):
             if token.kind == "hash":
@@ -129,7 +122,7 @@ class Preprocessor:
         self.once.add(file)
         return known
 
-    def _lexed(self, source: Source, taken: Sequence[bool | None]) -> Iterator[SouffleToken]:
+    def _lexed(self, source: Source, taken: Sequence[bool | None]) -> Iterator[Token]:
         """The tokens of a text; what is skipped need not be any. A line with # may change what is taken."""
         at, end = 0, len(source.text)
         while at < end:
@@ -147,8 +140,8 @@ class Preprocessor:
         return self._numbers.setdefault(path.resolve(), len(self._numbers))
 
     def _dot_include(
-        self, token: SouffleToken, pending: list[SouffleToken], source: Source, folder: Path | None, depth: int
-    ) -> Iterator[SouffleToken]:
+        self, token: Token, pending: list[Token], source: Source, folder: Path | None, depth: int
+    ) -> Iterator[Token]:
         if token.kind == "include":
             yield from self.expanded(pending)
             pending[:] = [token] if token.text == ".include" else []
@@ -159,9 +152,7 @@ class Preprocessor:
         else:
             self.complain("`.include` needs the name of a file in quotes", token.span)
 
-    def _included(
-        self, name: str, span: Span, folder: Path | None, depth: int, quoted: bool = True
-    ) -> Iterator[SouffleToken]:
+    def _included(self, name: str, span: Span, folder: Path | None, depth: int, quoted: bool = True) -> Iterator[Token]:
         """The tokens of a file. A quoted name is looked for beside the file that includes it first, others last."""
         if folder is None:
             self.complain("rules that are added as text include no files; write the rules themselves", span)
@@ -188,9 +179,7 @@ class Preprocessor:
 
     # Lines with #
 
-    def _directive(
-        self, token: SouffleToken, taken: list[bool | None], folder: Path | None, depth: int
-    ) -> Iterator[SouffleToken]:
+    def _directive(self, token: Token, taken: list[bool | None], folder: Path | None, depth: int) -> Iterator[Token]:
         text = token.text.lstrip()[1:]
         match = re.match(r"\s*([a-z]+)", text)
         word = match[1] if match else ""
@@ -210,18 +199,18 @@ class Preprocessor:
         elif word not in ("pragma", "line", "warning", ""):
             self.complain(f"there is no preprocessor directive #{word}", token.span)
 
-    def _text(self, token: SouffleToken, start: int) -> str:
+    def _text(self, token: Token, start: int) -> str:
         text = token.span.source.text[start : token.span.end]
         return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
 
-    def _hash_include(self, token: SouffleToken, start: int, folder: Path | None, depth: int) -> Iterator[SouffleToken]:
+    def _hash_include(self, token: Token, start: int, folder: Path | None, depth: int) -> Iterator[Token]:
         name = re.fullmatch(r'\s*(["<])([^">]+)[">]\s*', self._text(token, start))
         if name is None:
             self.complain("`#include` needs the name of a file in quotes", token.span)
         else:
             yield from self._included(name[2], token.span, folder, depth, quoted=name[1] == '"')
 
-    def _define(self, token: SouffleToken, start: int) -> None:
+    def _define(self, token: Token, start: int) -> None:
         source = token.span.source
         match = _DEFINE.match(source.text, start, token.span.end)
         if match is None:
@@ -232,7 +221,7 @@ class Preprocessor:
         body = tuple(lex(source, match.end(), token.span.end, _IN_LINE, self.complain))
         self.macros[match[1]] = Macro(None if match[2] is None else tuple(names), body, variadic)
 
-    def _conditional(self, word: str, token: SouffleToken, start: int, taken: list[bool | None]) -> None:
+    def _conditional(self, word: str, token: Token, start: int, taken: list[bool | None]) -> None:
         if word in ("elif", "else", "endif") and not taken:
             self.complain(f"#{word} without #if", token.span)
         elif word == "endif":
@@ -247,9 +236,9 @@ class Preprocessor:
             defined = self._text(token, start).strip() in self.macros
             taken.append(defined is (word == "ifdef"))
 
-    def _condition(self, token: SouffleToken, start: int) -> bool:
+    def _condition(self, token: Token, start: int) -> bool:
         words = list(lex(token.span.source, start, token.span.end, _IN_LINE, self.complain))
-        resolved: list[SouffleToken] = []
+        resolved: list[Token] = []
         while words:
             word = words.pop(0)
             if word.text == "defined" and words:
@@ -266,7 +255,7 @@ class Preprocessor:
 
     # Macros
 
-    def expanded(self, tokens: Sequence[SouffleToken], hidden: frozenset[str] = frozenset()) -> Iterator[SouffleToken]:
+    def expanded(self, tokens: Sequence[Token], hidden: frozenset[str] = frozenset()) -> Iterator[Token]:
         """Tokens with macros replaced, but for hidden ones. What replaces a macro is read again, with what follows."""
         pending = [(token, hidden) for token in reversed(tokens)]
         while pending:
@@ -279,19 +268,17 @@ class Preprocessor:
             body = [replace(each, span=token.span) for each in self._substituted(macro, arguments, hidden)]
             pending += [(each, hidden | {token.text}) for each in reversed(_put(body, token))]
 
-    def _builtin(self, token: SouffleToken) -> SouffleToken:
+    def _builtin(self, token: Token) -> Token:
         if token.text == "__FILE__":
             return replace(token, kind="string", text=f'"{token.span.source.name}"')
         if token.text == "__LINE__":
             return replace(token, kind="number", text=str(token.span.line))
         return token
 
-    def _arguments(
-        self, name: SouffleToken, macro: Macro, pending: list[tuple[SouffleToken, frozenset[str]]]
-    ) -> list[list[SouffleToken]]:
+    def _arguments(self, name: Token, macro: Macro, pending: list[tuple[Token, frozenset[str]]]) -> list[list[Token]]:
         """Takes the arguments of a macro, with their brackets, from the tokens that follow it."""
         wanted = len(macro.parameters or ())
-        arguments: list[list[SouffleToken]] = [[]]
+        arguments: list[list[Token]] = [[]]
         opening, _ = pending.pop()
         depth = 1
         while pending:
@@ -308,21 +295,19 @@ class Preprocessor:
         self.complain("the arguments of a macro have no end", opening.span)
         return arguments
 
-    def _check_arguments(self, name: SouffleToken, macro: Macro, arguments: Sequence[Sequence[SouffleToken]]) -> None:
+    def _check_arguments(self, name: Token, macro: Macro, arguments: Sequence[Sequence[Token]]) -> None:
         wanted = len(macro.parameters or ())
         given = 0 if not wanted and arguments == [[]] else len(arguments)
         if given != wanted and not (macro.variadic and given == wanted - 1):
             counted = f"{wanted} parameter{'' if wanted == 1 else 's'}"
             self.complain(f"the macro {name.text} has {counted}, not {given}", name.span)
 
-    def _substituted(
-        self, macro: Macro, arguments: list[list[SouffleToken]], hidden: frozenset[str]
-    ) -> Iterator[SouffleToken]:
+    def _substituted(self, macro: Macro, arguments: list[list[Token]], hidden: frozenset[str]) -> Iterator[Token]:
         by_name = dict(zip(macro.parameters or (), arguments, strict=False))
         if macro.variadic and macro.parameters:
             by_name.setdefault(macro.parameters[-1], [])
         body = list(macro.body)
-        result: list[SouffleToken] = []
+        result: list[Token] = []
         while body:
             token = body.pop(0)
             if token.text == "#" and body and body[0].text in by_name:
@@ -346,42 +331,38 @@ class Preprocessor:
         return iter(result)
 
 
-def _put(tokens: list[SouffleToken], place: SouffleToken) -> list[SouffleToken]:
+def _put(tokens: list[Token], place: Token) -> list[Token]:
     """Tokens in the place of another one: the first is joined to what comes before if that was."""
     return [replace(tokens[0], joined=place.joined), *tokens[1:]] if tokens else tokens
 
 
-def _spelled(tokens: Sequence[SouffleToken]) -> str:
+def _spelled(tokens: Sequence[Token]) -> str:
     """Tokens as they are written, with one space where there is some."""
     return "".join((" " if at and not token.joined else "") + token.text for at, token in enumerate(tokens))
 
 
 def lex(
     source: Source, start: int, end: int, pattern: re.Pattern[str], complain: Callable[[str, Span], None]
-) -> Iterator[SouffleToken]:
+) -> Iterator[Token]:
     """The tokens of a part of a text, without spaces and comments."""
-    text = source.text
-    joined = False
-    while start < end:
-        match = pattern.match(text, start, end)
-        kind = "unexpected" if match is None else match.lastgroup or ""
-        if match is None or kind == "unclosed":
-            whats = {"/": "this comment has no end", '"': "this string has no end"}
-            complain(whats.get(text[start], f"did not expect `{text[start]}` here"), Span(source, start, start + 1))
-            start = start + 1 if match is None else end
-            continue
-        if kind == "ip":
-            parts = [int(part) for part in match[0].split(".")]
-            number = (parts[0] << 24) + (parts[1] << 16) + (parts[2] << 8) + parts[3]
-            signed = number - (1 << 32) if number >= 1 << 31 else number
-            yield SouffleToken("number", str(signed), Span(source, start, match.end()), joined)
-        elif kind not in _BLANK:
-            yield SouffleToken(kind, match[0], Span(source, start, match.end()), joined)
-        joined = kind not in _BLANK
-        start = match.end()
+
+    def strange(at: int) -> int:
+        character = source.text[at]
+        what = {"/": "this comment has no end", '"': "this string has no end"}.get(character)
+        complain(what or f"did not expect `{character}` here", Span(source, at, at + 1))
+        return end if what else at + 1
+
+    for token in scan(source, start, end, pattern, strange, blanks=_BLANK):
+        yield _address(token) if token.kind == "ip" else token
 
 
-def unescaped(token: SouffleToken, complain: Callable[[str, Span], None]) -> str:
+def _address(token: Token) -> Token:
+    """An address such as 127.0.0.1 as a number."""
+    number = sum(int(part) << shift for part, shift in zip(token.text.split("."), (24, 16, 8, 0), strict=True))
+    return replace(token, kind="number", text=str(number - (1 << 32) if number >= 1 << 31 else number))
+
+
+def unescaped(token: Token, complain: Callable[[str, Span], None]) -> str:
     """The text of a string."""
 
     def character(match: re.Match[str]) -> str:
@@ -408,7 +389,7 @@ _LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
 class _Condition:
     """The condition of an #if."""
 
-    tokens: list[SouffleToken]
+    tokens: list[Token]
 
     def whole(self) -> int:
         value = self.value()

@@ -39,7 +39,7 @@ from deltalog.languages.sparql.graphs import ALL_GRAPHS, Dataset
 from deltalog.languages.sparql.parse_expressions import FRESH
 from deltalog.languages.sparql.parse_patterns import PatternReader
 from deltalog.languages.sparql.request_base import NO_BASE, RequestBase
-from deltalog.languages.sparql.tokens import Token, tokenize
+from deltalog.languages.sparql.tokens import QueryToken, tokenize
 
 T = TypeVar("T")
 NO_EXECUTION = Execution(datetime(1970, 1, 1, tzinfo=UTC), "")  # of a query that is only read
@@ -118,7 +118,7 @@ _FRESH = re.compile(rf"(?:{'|'.join(FRESH)})\s*(?:#[^\n]*\s*)*\(", re.IGNORECASE
 class _Selected:
     """One of what a SELECT selects: a variable, or the result of an expression under a name."""
 
-    token: Token
+    token: QueryToken
     variable: Variable
     expression: Expr | None = None
 
@@ -127,7 +127,7 @@ class _Selected:
 class _Key:
     """One of what a GROUP BY groups by."""
 
-    token: Token
+    token: QueryToken
     expression: Expr
     variable: Variable
 
@@ -302,7 +302,7 @@ class QueryReader(PatternReader):
                 self._taken(one.token)
             taken |= {one.variable}
 
-    def _taken(self, token: Token) -> NoReturn:
+    def _taken(self, token: QueryToken) -> NoReturn:
         self.fail(f"{token.text} has values already; give the result of the expression another name", token)
 
     def _where(self) -> GroupPattern:

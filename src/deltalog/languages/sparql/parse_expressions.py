@@ -10,7 +10,7 @@ from deltalog.core.rules import Constant
 from deltalog.functions.sparql_operators import CASTS
 from deltalog.languages.sparql.algebra import Aggregation, Exists, Expr, GroupPattern, Operation
 from deltalog.languages.sparql.token_reader import Reader
-from deltalog.languages.sparql.tokens import Token, text_of
+from deltalog.languages.sparql.tokens import QueryToken, text_of
 
 ANY_NUMBER = 1_000_000  # of arguments
 MAX_CHAINED_OPERATORS = 200  # operators, each of which is two of the 1,000 calls that Python nests when it is evaluated
@@ -117,7 +117,7 @@ class ExpressionReader(Reader, ABC):
             return self._cast(token, str(iri))
         return self._call()
 
-    def _cast(self, token: Token, iri: str) -> Expr:
+    def _cast(self, token: QueryToken, iri: str) -> Expr:
         if self.next.keyword != "(":
             self.expected("`(`")
         if iri in CASTS:
@@ -143,14 +143,14 @@ class ExpressionReader(Reader, ABC):
             arguments = (*arguments, Constant(base))
         return Operation(name.lower(), arguments)
 
-    def _fresh(self, token: Token) -> Expr:
+    def _fresh(self, token: QueryToken) -> Expr:
         """A function whose result depends on the execution, and on the call or, for BNODE("label"), the label."""
         name, arguments = token.keyword, self._counted(token, FRESH[token.keyword])
         if name == "NOW":
             return Constant(self.execution.now)
         if arguments:
             return Operation("bnode of", (Constant(self.execution.seed), *arguments))
-        return Operation(name.lower(), (Constant(f"{self.execution.seed} {token.start}"),))
+        return Operation(name.lower(), (Constant(f"{self.execution.seed} {token.span.start}"),))
 
     def _bound(self) -> Expr:
         self.take()
@@ -164,7 +164,7 @@ class ExpressionReader(Reader, ABC):
         self.expect("EXISTS")
         return Exists(self.group(), negated)
 
-    def _counted(self, token: Token, allowed: tuple[int, int]) -> tuple[Expr, ...]:
+    def _counted(self, token: QueryToken, allowed: tuple[int, int]) -> tuple[Expr, ...]:
         arguments, (least, most) = self._arguments(), allowed
         if not least <= len(arguments) <= most:
             wanted = str(least or "no") if least == most else f"{least} or {most}"
@@ -185,7 +185,7 @@ class ExpressionReader(Reader, ABC):
         self.expect(")")
         return tuple(found)
 
-    def _aggregate(self, token: Token) -> Aggregation:
+    def _aggregate(self, token: QueryToken) -> Aggregation:
         if self.forbidden:
             self.fail(self.forbidden, token)
         self.expect("(")

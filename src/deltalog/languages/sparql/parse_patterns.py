@@ -38,7 +38,7 @@ from deltalog.languages.sparql.algebra import (
 )
 from deltalog.languages.sparql.parse_expressions import ExpressionReader
 from deltalog.languages.sparql.token_reader import NIL, refuse
-from deltalog.languages.sparql.tokens import Token
+from deltalog.languages.sparql.tokens import QueryToken
 
 FIRST, REST = Constant(IRI(RDF + "first")), Constant(IRI(RDF + "rest"))
 TriplePattern = tuple[Term, Term | Path, Term]
@@ -250,7 +250,7 @@ class PatternReader(ExpressionReader):
 
     def _sees_node(self) -> bool:
         """Whether a collection or the properties of a blank node come, which are triples already."""
-        following = self.tokens.tokens[self.at + 1].keyword
+        following = self.after.keyword
         return (self.sees("(") and following != ")") or (self.sees("[") and following != "]")
 
     def _node(self, triples: list[TriplePattern]) -> Term:
@@ -343,7 +343,7 @@ class PatternReader(ExpressionReader):
         modifier = self._modifier()
         return RepeatedPath(path, modifier.text) if modifier else path
 
-    def _modifier(self) -> Token | None:
+    def _modifier(self) -> QueryToken | None:
         """`*`, `?` or `+`, unless the `+` is the sign of a number that follows."""
         if self.sees("{"):
             refuse("a path with a number of repetitions, {n,m},", "write the path several times, or use * or +")

@@ -16,7 +16,7 @@ from deltalog.functions.fresh_values import Execution
 from deltalog.languages.sparql.algebra import hidden
 from deltalog.languages.sparql.parse import WELL_KNOWN, QueryReader
 from deltalog.languages.sparql.request_base import NO_BASE, RequestBase
-from deltalog.languages.sparql.tokens import Token, tokenize
+from deltalog.languages.sparql.tokens import QueryToken, tokenize
 from deltalog.languages.sparql.update_operations import (
     ChangeData,
     Clear,
@@ -91,7 +91,7 @@ class _UpdateReader(QueryReader):
 
     def _comes(self, first: str, second: str) -> bool:
         """Takes two words, if they come."""
-        comes = self.sees(first) and self.tokens.tokens[self.at + 1].keyword == second
+        comes = self.sees(first) and self.after.keyword == second
         self.at += 2 * comes
         return comes
 
@@ -142,8 +142,8 @@ class _UpdateReader(QueryReader):
         yield
         self.labels, self.pattern, self.has_paths = before
 
-    def _first(self, start: int, is_it: Callable[[Token], bool]) -> Token:
-        return next(token for token in self.tokens.tokens[start:] if is_it(token))
+    def _first(self, start: int, is_it: Callable[[QueryToken], bool]) -> QueryToken:
+        return next(token for token in self.tokens[start:] if is_it(token))
 
     # Graphs as a whole.
 
@@ -192,5 +192,5 @@ class _UpdateReader(QueryReader):
         return self.iri()
 
 
-def _is_blank(token: Token) -> bool:
+def _is_blank(token: QueryToken) -> bool:
     return token.kind == "blank" or token.keyword in ("[", "(")

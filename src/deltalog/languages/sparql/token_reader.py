@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -11,7 +12,8 @@ from deltalog.core.rules import Constant, Variable
 from deltalog.core.terms import IRI, RDF, RDF_TYPE, XSD, Value, literal
 from deltalog.functions.fresh_values import Execution
 from deltalog.languages.sparql.request_base import NO_BASE, RequestBase
-from deltalog.languages.sparql.tokens import Token, Tokens, local_name, text_of
+from deltalog.languages.sparql.tokens import QueryToken, error_at, local_name, text_of
+from deltalog.languages.tokens import Cursor
 
 NIL = IRI(RDF + "nil")
 NUMBERS = ("integer", "decimal", "double")
@@ -22,10 +24,10 @@ def refuse(what: str, instead: str) -> NoReturn:
 
 
 @dataclass
-class Reader:
+class Reader(Cursor[QueryToken]):
     """Reads tokens one after the other. `forbidden` says why there can be no aggregate here, if so."""
 
-    tokens: Tokens
+    tokens: Sequence[QueryToken]
     prefixes: dict[str, str]
     execution: Execution
     base: str = ""  # of BASE
@@ -40,35 +42,24 @@ class Reader:
 
     # Tokens.
 
-    @property
-    def next(self) -> Token:
-        return self.tokens.tokens[self.at]
+    def key(self, token: QueryToken) -> str:
+        return token.keyword
 
-    def take(self) -> Token:
-        token = self.next
-        self.at += token.kind != "end"
-        return token
+    def named(self, key: str) -> str:
+        return key if key.isalpha() else f"`{key}`"
 
-    def sees(self, *keywords: str) -> bool:
-        return self.next.keyword in keywords
-
-    def accept(self, *keywords: str) -> Token | None:
-        return self.take() if self.sees(*keywords) else None
-
-    def expect(self, keyword: str) -> Token:
-        if not self.sees(keyword):
-            self.expected(keyword if keyword.isalpha() else f"`{keyword}`")
-        return self.take()
+    def unexpected(self, wanted: str, hint: str | None = None) -> UsageError:
+        return error_at(self.next.span, f"expected {wanted}, found {self.next}")
 
     def expected(self, what: str) -> NoReturn:
-        self.fail(f"expected {what}, found {self.next}")
+        raise self.unexpected(what)
 
-    def fail(self, message: str, token: Token | None = None) -> NoReturn:
-        self.tokens.fail(message, token or self.next)
+    def fail(self, message: str, token: QueryToken | None = None) -> NoReturn:
+        raise error_at((token or self.next).span, message)
 
     def nothing_in_brackets(self) -> bool:
         """Takes `()`, if that is what comes."""
-        empty = self.sees("(") and self.tokens.tokens[self.at + 1].keyword == ")"
+        empty = self.sees("(") and self.after.keyword == ")"
         self.at += 2 * empty
         return empty
 
@@ -119,8 +110,7 @@ class Reader:
 
     def _number_follows(self) -> bool:
         """Whether a number comes right after a sign, without a space."""
-        following = self.tokens.tokens[self.at + 1]
-        return following.kind in NUMBERS and following.start == self.next.end
+        return self.after.kind in NUMBERS and self.after.joined
 
     def _string(self) -> Value:
         text = text_of(self.take().text)

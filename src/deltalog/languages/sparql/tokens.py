@@ -8,12 +8,12 @@ where it stands, which is for the parser to see. `\u0041` stands for a character
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NoReturn
 
 from deltalog.core.arguments import checked_text
 from deltalog.core.errors import UsageError
 from deltalog.core.rules import Source, Span
+from deltalog.languages.tokens import Token, pattern_of, scan
 
 _BASE = (
     r"A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u200C-\u200D\u2070-\u218F"
@@ -29,6 +29,7 @@ _EXPONENT = r"[eE][+-]?[0-9]+"
 _ECHAR = r"\\[tbnrf\\\"']"
 
 _TERMINALS = {
+    "space": r"(?:[ \t\r\n]+|#[^\r\n]*)+",
     "iri": r"<[^<>\"{}|^`\\\x00-\x20]*>",
     "blank": rf"_:[{_FIRST}0-9](?:[{_REST}.]*[{_REST}])?",
     "name": rf"(?:{_PREFIX})?:(?:{_LOCAL})?",
@@ -42,23 +43,15 @@ _TERMINALS = {
     "word": r"[A-Za-z][A-Za-z0-9_]*",
     "sign": r"\^\^|&&|\|\||!=|<=|>=|[-=<>!+*/|^?(){}\[\],;.]",
 }
-_TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TERMINALS.items()))
-_BETWEEN = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
+_TOKEN = pattern_of(_TERMINALS)
 _CODEPOINT = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _CHARACTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A terminal: its kind, its text, and where it stands. The kind of what follows the last one is `end`."""
+class QueryToken(Token):
+    """A terminal. The kind of what follows the last one is `end`."""
 
-    kind: str
-    text: str
-    start: int
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
+    __slots__ = ()
 
     @property
     def keyword(self) -> str:
@@ -69,37 +62,17 @@ class Token:
         return "the end of the query" if self.kind == "end" else f"`{self.text}`"
 
 
-@dataclass(frozen=True)
-class Tokens:
-    """The tokens of a query, and its text for error messages."""
-
-    source: Source
-    tokens: tuple[Token, ...]
-
-    def fail(self, message: str, token: Token) -> NoReturn:
-        raise _error(self.source, message, token.start, token.end)
-
-
-def tokenize(query: str) -> Tokens:
+def tokenize(query: str) -> tuple[QueryToken, ...]:
     """The tokens of a query, the last of which is its end."""
     query = checked_text(query, "SPARQL as text, such as 'SELECT ?x { ?x a ?c }'")
     source = Source("the query", _with_code_points(query))
-    text, at = source.text, 0
-    found: list[Token] = []
-    while (at := _end_of(_BETWEEN, text, at)) < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise _error(source, "no token of SPARQL starts here", at, at + 1)
-        assert match.lastgroup is not None
-        found.append(Token(match.lastgroup, match.group(), at))
-        at = match.end()
-    last = found[-1].end if found else 0
-    return Tokens(source, (*found, Token("end", "", last)))
 
+    def strange(at: int) -> NoReturn:
+        raise error_at(Span(source, at, at + 1), "no token of SPARQL starts here")
 
-def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return at if match is None else match.end()
+    found: list[QueryToken] = list(scan(source, 0, len(source.text), _TOKEN, strange, make=QueryToken))
+    last = found[-1].span.end if found else 0
+    return (*found, QueryToken("end", "", Span(source, last, last)))
 
 
 def _with_code_points(query: str) -> str:
@@ -111,14 +84,13 @@ def _with_code_points(query: str) -> str:
             return match[0]
         code = int(digits, 16)
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            raise _error(Source("the query", query), "no character has this code point", *match.span())
+            raise error_at(Span(Source("the query", query), *match.span()), "no character has this code point")
         return chr(code)
 
     return _CODEPOINT.sub(character, query)
 
 
-def _error(source: Source, message: str, start: int, end: int) -> UsageError:
-    span = Span(source, start, end)
+def error_at(span: Span, message: str) -> UsageError:
     return UsageError(f"line {span.line}, column {span.column} of the query: {message}\n{span.excerpt()}")
 
 

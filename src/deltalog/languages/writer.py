@@ -1,22 +1,30 @@
-"""What the writers of all languages share."""
+"""Programs in other languages, as far as they can be said there: what the writers of all languages share.
+
+`written` prints a unit statement by statement: each target is a `Writer`, which returns the text of a rule or raises
+`CannotSay`. What cannot be said is left out of the text, and named with its place.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TypeVar
+from pathlib import Path
+from typing import ClassVar, TypeVar
 
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Aggregate, Atom, BodyLiteral, HiddenName, Negation, Pred, Rule, variables
-from deltalog.languages.convert.rule_map import with_plain_names
-from deltalog.languages.load_program import Documents
+from deltalog.languages.deltalog.named_file import OwnFile
+from deltalog.languages.protocol import Unit, Written
+from deltalog.languages.registry import OWN, row_of
+from deltalog.languages.rule_map import with_plain_names
 from deltalog.program.aggregates import separate
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
 
 T = TypeVar("T", bound=BodyLiteral)
+S = TypeVar("S")
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 CAPITALS = ("strlen", "substr", "contains", "strstarts", "strends")  # functions that others have under the same name
 
@@ -30,11 +38,13 @@ class CannotSay(Exception):
 
 
 class Writer:
-    """Writes the statements of a program in another language."""
+    """Writes the statements of a unit in another language."""
 
-    def __init__(self, document: Documents) -> None:
-        self.document = document
-        self.rules: Sequence[Rule] = document.rules
+    language: ClassVar[str]
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.rules: Sequence[Rule] = unit.rules
         self.lost: list[Diagnostic] = []
         self.notes: dict[str, None] = {}  # what may mean something else there
         self.said: set[Pred] = set()  # the predicates of the statements that could be said
@@ -42,7 +52,7 @@ class Writer:
     @property
     def outputs_said(self) -> list[Pred]:
         """The predicates of the program that rules derive which could be said."""
-        own = {head.pred for rule in self.document.rules for head in rule.heads}
+        own = {head.pred for rule in self.unit.rules for head in rule.heads}
         heads = dict.fromkeys(head.pred for rule in self.rules if rule.body for head in rule.heads)
         return [pred for pred in heads if pred in own and pred in self.said]
 
@@ -56,6 +66,56 @@ class Writer:
     def after(self) -> Iterable[str]:
         """Lines after all statements."""
         return ()
+
+
+_ORDER = "It has choice-domain, subsumption, .limitsize, autoinc(), or an aggregate over its own recursion."
+
+
+def written(unit: Unit, make: type[Writer]) -> Written:
+    """A unit in another language."""
+    lost, notes = list(_ordered(unit)), list[Diagnostic]()
+    for name in dict.fromkeys(unit.languages):
+        plain = row_of(name).language.plain(unit)
+        unit, lost = plain.unit, [*lost, *plain.lost]
+        notes += plain.notes if name != make.language else ()
+    writer = make(unit)
+    lines: list[str] = []
+    for rule in writer.rules:
+        line = attempted(writer.statement, rule, lost)
+        if line is not None:
+            lines.append(line)
+            writer.said.update((*rule.reads, *(head.pred for head in rule.heads)))
+    text = "".join(f"{line}\n" for line in (*writer.before(), *lines, *writer.after()))
+    notes += [Diagnostic(each, None, None, "note") for each in writer.notes]
+    left_out = _left_out(unit, make.language)
+    lost += [*writer.lost, *(each for each in left_out if each.severity == "error")]
+    notes += [each for each in left_out if each.severity == "note"]
+    return Written(text, tuple(_in_order(lost)), tuple(notes))
+
+
+def attempted(say: Callable[[Rule], S], rule: Rule, lost: list[Diagnostic]) -> S | None:
+    """What is made of a rule; None, and why, if that cannot be said."""
+    try:
+        return say(rule)
+    except CannotSay as problem:
+        lost.append(Diagnostic(problem.message, rule.span, problem.hint))
+        return None
+
+
+def _left_out(unit: Unit, language: str) -> list[Diagnostic]:
+    """What the unit says of files in a language that is neither the target nor our own."""
+    others = (file for file in unit.files if file.language not in (OWN, language))
+    return [each for file in others if (each := file.left_out) is not None]
+
+
+def _ordered(unit: Unit) -> Iterator[Diagnostic]:
+    """What a unit derives in an order."""
+    for rule in (rule for stage in unit.stages for rule in (*stage.rules, *stage.procedures.dominance)):
+        yield Diagnostic("what this rule derives depends on the order of derivation", rule.span, _ORDER)
+
+
+def _in_order(lost: Sequence[Diagnostic]) -> list[Diagnostic]:
+    return sorted(dict.fromkeys(lost), key=lambda each: each.span.start if each.span else -1)
 
 
 def plain_rules(rules: Iterable[Rule], reserved: Container[str] = ()) -> list[Rule]:
@@ -145,3 +205,36 @@ def predicates(rules: Iterable[Rule]) -> dict[Pred, bool]:
         for atom in _atoms(rule.body):
             found.setdefault(atom.pred, False)
     return found
+
+
+# Files of our own language, in others.
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".facts": "\t"}
+_FORMS = ("delimiter", "header", "columns", "types")
+
+
+def own_files(unit: Unit, kind: str) -> list[OwnFile]:
+    return [file for file in unit.files if isinstance(file, OwnFile) and file.kind == kind]
+
+
+def said(unit: Unit, kind: str, say: Callable[[OwnFile], str], lost: list[Diagnostic]) -> list[tuple[OwnFile, str]]:
+    """The files of a kind in another language; what cannot be said is added to `lost`."""
+    found = []
+    for file in own_files(unit, kind):
+        try:
+            found.append((file, say(file)))
+        except CannotSay as problem:
+            lost.append(Diagnostic(problem.message, file.span, problem.hint))
+    return found
+
+
+def table_delimiter(file: OwnFile) -> str:
+    """The delimiter of a table of text that other languages read and write, too."""
+    ending = Path(file.path.removesuffix(".gz")).suffix.lower()
+    if ending not in _DELIMITERS:
+        raise CannotSay(f"{file.path} is not a table of text, and only these can be named there", "Name a .csv file.")
+    others = [name for name in file.options.given if name not in _FORMS]
+    if others or file.options.header == "auto":
+        option = others[0] if others else "header = auto"
+        raise CannotSay(f"the option `{option}` cannot be said there", "Write the table anew as plain CSV.")
+    return file.options.delimiter or _DELIMITERS[ending]

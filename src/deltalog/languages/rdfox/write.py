@@ -27,9 +27,9 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value
-from deltalog.languages.convert import writer
-from deltalog.languages.convert.writer import CannotSay
-from deltalog.languages.load_program import Documents
+from deltalog.languages import writer
+from deltalog.languages.protocol import Unit
+from deltalog.languages.writer import CannotSay
 
 _SAME = {
     *writer.CAPITALS,
@@ -58,10 +58,12 @@ _AGGREGATES = {"count", "sum", "min", "max", "avg"}
 
 
 class RdfoxWriter(writer.Writer):
-    def __init__(self, document: Documents) -> None:
-        super().__init__(document)
-        self.rules = writer.plain_rules(document.rules)
-        for file in document.files:
+    language = "rdfox"
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.rules = writer.plain_rules(unit.rules)
+        for file in (*writer.own_files(unit, "input"), *writer.own_files(unit, "output")):
             hint = "RDFox imports files by commands of its shell."
             self.lost.append(Diagnostic(f"a program of RDFox names no files, as @{file.kind} does", file.span, hint))
 

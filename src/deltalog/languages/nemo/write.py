@@ -33,13 +33,14 @@ from deltalog.core.rules import (
 )
 from deltalog.core.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
 from deltalog.functions.nemo_functions import FLOAT
-from deltalog.languages.convert import named_files, writer
-from deltalog.languages.convert.rule_map import RuleMap, all_variables, new_names
-from deltalog.languages.convert.writer import CannotSay
-from deltalog.languages.load_program import Documents
+from deltalog.languages import writer
+from deltalog.languages.deltalog.named_file import OwnFile
 from deltalog.languages.nemo import functions as nemo_functions
+from deltalog.languages.nemo.file_use import FileUse
 from deltalog.languages.nemo.functions import NEMO
-from deltalog.languages.nemo.program import FileUse
+from deltalog.languages.protocol import Unit
+from deltalog.languages.rule_map import RuleMap, all_variables, new_names
+from deltalog.languages.writer import CannotSay
 
 _NAMES = {
     **{function: name for name, function in NEMO.items() if function.isidentifier()},
@@ -48,34 +49,37 @@ _NAMES = {
 }
 _COMPARED = {operator: name for name, operator in nemo_functions.COMPARISONS.items()}
 _NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
+_NEMO_TYPES = {"string": "string", "int": "int", "float": "double"}
 _AGGREGATES = ("count", "sum", "min", "max")
 _ORDER = "`<` and its like compare numbers alone in Nemo, and texts here, too"
 _EQUALITY = "`=` and `!=` compare values in Nemo: 1 is not 1.0 there"
 
 
 class NemoWriter(writer.Writer):
-    def __init__(self, document: Documents) -> None:
-        super().__init__(document)
-        self.existential = {rule.skolem: rule for rule in existential_rules(document.rules)}
-        written = [rule for rule in document.rules if rule not in self.existential]
+    language = "nemo"
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.existential = {rule.skolem: rule for rule in existential_rules(unit.rules)}
+        written = [rule for rule in unit.rules if rule not in self.existential]
         self.rules = [*writer.plain_rules(written), *self.existential]
+        self.uses = [file for file in unit.files if isinstance(file, FileUse)]
+        self.is_own = self.language in unit.languages
         self.arities = writer.several_arities(self.rules)
-        self.inputs = named_files.said(document.files, "input", named_files.nemo, self.lost)
-        self.outputs = named_files.said(document.files, "output", named_files.nemo, self.lost)
+        self.inputs = writer.said(unit, "input", _resource, self.lost)
+        self.outputs = writer.said(unit, "output", _resource, self.lost)
 
     def before(self) -> Iterator[str]:
-        for use in (use for program in self.document.nemo for use in program.imports):
-            yield _file(use)
+        yield from (_file(use) for use in self.uses if use.directive == "import")
         for file, resource in self.inputs:
             yield f"@import {_predicate(file.predicate or '')} :- {resource} ."
 
     def after(self) -> Iterator[str]:
-        files = [use for program in self.document.nemo for use in program.exports]
-        yield from map(_file, files)
-        outputs = [name for program in self.document.nemo for name in program.outputs]
+        yield from (_file(use) for use in self.uses if use.directive == "export")
+        outputs = list(dict.fromkeys(use.predicate for use in self.uses if use.directive == "output"))
         for file, resource in self.outputs:
             yield f"@export {_predicate(file.predicate or '')} :- {resource} ."
-        if not self.document.nemo and not any(file.kind == "output" for file in self.document.files):
+        if not self.is_own and not writer.own_files(self.unit, "output"):
             outputs = [pred.name for pred in self.outputs_said]
         if outputs:
             yield f"@output {', '.join(map(_predicate, outputs))} ."
@@ -86,7 +90,7 @@ class NemoWriter(writer.Writer):
                 raise CannotSay(f"`{name}` has several numbers of arguments, and a predicate of Nemo has one")
         if rule.body and not any(_has_atom(literal) for literal in rule.body):
             raise CannotSay("a rule of Nemo needs an atom that is not negated")
-        if not self.document.nemo and any(_is_apart(literal, rule.body) for literal in rule.body):
+        if not self.is_own and any(_is_apart(literal, rule.body) for literal in rule.body):
             hint = "Give it a variable of the rule, by a predicate of its own."
             raise CannotSay("a negation that shares no variable with the rest of its rule has no effect in Nemo", hint)
         if rule in self.existential:
@@ -304,10 +308,33 @@ def _string(text: str) -> str:
 
 def _file(use: FileUse) -> str:
     parameters = ", ".join(f"{name} = {_parameter(name, value)}" for name, value in use.parameters.items())
-    return f"@{use.kind} {_predicate(use.predicate)} :- {use.format}{{{parameters}}} ."
+    return f"@{use.directive} {_predicate(use.predicate)} :- {use.format}{{{parameters}}} ."
 
 
 def _parameter(name: str, value: Value) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(_parameter(name, each) for each in value)})"
     return str(value) if name == "format" else _value(value)
+
+
+def _resource(file: OwnFile) -> str:
+    """`csv{...}` of @import or @export."""
+    options, delimiter = file.options, writer.table_delimiter(file)
+    format = {",": "csv", "\t": "tsv"}.get(delimiter, "dsv")
+    given = [f'resource = "{file.path}"']
+    if format == "dsv":
+        given.append(f'delimiter = "{delimiter}"')
+    if file.kind == "output":
+        if options.header:
+            raise CannotSay("files that Nemo writes have no header")
+        return f"{format}{{{', '.join(given)}}}"
+    if options.columns is not None and options.header:
+        raise CannotSay("Nemo chooses no columns by name", "Write a table with these columns alone.")
+    types = options.types or ()
+    if not types or any(not isinstance(each, str) or each not in _NEMO_TYPES for each in types):
+        hint = "Give the types of all columns: types = [string, int, float]"
+        raise CannotSay("cells without a type have other values in Nemo", hint)
+    if options.header:
+        given.append("ignore_headers = true")
+    given.append(f"format = ({', '.join(_NEMO_TYPES[str(each)] for each in types)})")
+    return f"{format}{{{', '.join(given)}}}"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Call, Constant, Expression, Rule, Term, Variable
 from deltalog.core.terms import XSD, Literal, Value
 from deltalog.functions.souffle_functors import PREFIX, RECORD, fields_of
-from deltalog.languages.convert.rule_map import RuleMap, new_names
-from deltalog.languages.convert.writer import CannotSay
+from deltalog.languages.protocol import PlainUnit, Unit
+from deltalog.languages.rule_map import RuleMap, new_names
+from deltalog.languages.writer import CannotSay, attempted
 
 _INTEGERS = {"+": "+", "-": "-", "*": "*", "/": "div", "%": "rem", "&": "band", "|": "bor", "^": "bxor"}
 _INTEGERS |= {"<<": "bshl", ">>": "bshr", "min": "min", "max": "max"}
@@ -86,6 +88,14 @@ class CoreFunctions(RuleMap):
             case "is", (whole, branch):
                 return Call("=", (Call("item", (whole, Constant(1))), branch))
         raise CannotSay(f"`{name}` of Soufflé has no counterpart")
+
+
+def with_core_functions(unit: Unit) -> PlainUnit:
+    """A unit with functions of our own."""
+    functions, lost = CoreFunctions(), list[Diagnostic]()
+    rules = [made for rule in unit.rules if (made := attempted(functions.rule, rule, lost)) is not None]
+    notes = (Diagnostic(each, None, None, "note") for each in functions.differences)
+    return PlainUnit(replace(unit, rules=tuple(rules)), tuple(lost), tuple(notes))
 
 
 def _as_tuple(value: Value) -> Value:

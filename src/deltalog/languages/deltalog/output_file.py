@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 
 
 def write_named(
-    file: NamedFile,
-    pred: Pred,
-    table: Any,
-    names: Sequence[str],
-    backend: Backend[Any],
-    prefixes: Mapping[str, str],
+    file: NamedFile, pred: Pred, table: Any, names: Sequence[str], backend: Backend[Any], prefixes: Mapping[str, str]
 ) -> Path:
     """Writes the facts of a predicate to the place of a file; the place."""
     place = local_path(file.place)

@@ -36,10 +36,11 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
-from deltalog.languages.convert import named_files, writer
-from deltalog.languages.convert.rule_map import RuleMap, new_names
-from deltalog.languages.convert.writer import CannotSay
-from deltalog.languages.load_program import Documents
+from deltalog.languages import writer
+from deltalog.languages.deltalog.named_file import OwnFile
+from deltalog.languages.protocol import Unit
+from deltalog.languages.rule_map import RuleMap, new_names
+from deltalog.languages.writer import CannotSay
 
 TypedColumn = tuple[object, ...]
 OTHER = "value of another kind"
@@ -114,14 +115,16 @@ class ColumnTypes:
 
 
 class SouffleWriter(writer.Writer):
-    def __init__(self, document: Documents) -> None:
-        super().__init__(document)
-        self.rules = writer.plain_rules(document.rules, RESERVED)
+    language = "souffle"
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.rules = writer.plain_rules(unit.rules, RESERVED)
         self.predicates = writer.predicates(self.rules)
         self.names = _names(self.predicates)
         self.arities = writer.several_arities(self.rules)
-        self.inputs = named_files.said(document.files, "input", named_files.souffle, self.lost)
-        self.outputs = named_files.said(document.files, "output", named_files.souffle, self.lost)
+        self.inputs = writer.said(unit, "input", _parameters, self.lost)
+        self.outputs = writer.said(unit, "output", _parameters, self.lost)
         self.types = ColumnTypes()
         self.wrong: dict[int, tuple[str, ...]] = {}  # the rules that would give a column another type
         for number, rule in enumerate(self.rules):
@@ -216,7 +219,7 @@ class SouffleWriter(writer.Writer):
                 yield f".input {self.names[pred]}"
 
     def after(self) -> Iterator[str]:
-        if any(file.kind == "output" for file in self.document.files):
+        if writer.own_files(self.unit, "output"):
             names = {pred.name: pred for pred in self.said}
             for file, parameters in self.outputs:
                 if file.predicate in names:
@@ -391,3 +394,20 @@ def _value(value: Value) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'
+
+
+def _parameters(file: OwnFile) -> str:
+    """The parameters of `.input` or `.output`."""
+    options = file.options
+    given = {
+        "filename": file.path,
+        "delimiter": {"\t": "\\t"}.get(writer.table_delimiter(file), writer.table_delimiter(file)),
+    }
+    if options.header:
+        given["headers"] = "true"
+    if file.kind == "input" and options.columns is not None:
+        if not all(isinstance(column.source, int) for column in options.columns) and options.header:
+            raise CannotSay("columns of Soufflé are chosen by number", "Choose columns by their numbers, from 1 on.")
+        if all(isinstance(column.source, int) for column in options.columns):
+            given["columns"] = ":".join(str(int(column.source) - 1) for column in options.columns)
+    return ", ".join(["IO=file", *(f'{name}="{value}"' for name, value in given.items())])

@@ -1,0 +1,1 @@
+"""RDFox's language, which programs can be written in."""
