@@ -10,26 +10,21 @@ write_exports                 outputs to a folder of exports: `@export`
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.concurrency.locks import CallLock, exclusive
 from deltalog.core.errors import Diagnostic, ProgramError
 from deltalog.core.rules import Atom, Constant, Pred, Rule
 from deltalog.core.terms import BlankNode, Value
-from deltalog.evaluation.facts import Facts
-from deltalog.formats.documents import Files
 from deltalog.formats.files import local_path
+from deltalog.languages.protocol import FactSink, FactSource
 from deltalog.languages.stored_rules import KeptPrograms
 
 if TYPE_CHECKING:
     from deltalog.evaluation.backend import Backend
-    from deltalog.evaluation.goals.contents import Contents
     from deltalog.evaluation.maintenance.materialisation import Materialisation
     from deltalog.knowledge_base.facade import KnowledgeBase
     from deltalog.languages.protocol import KeptText, ProgramFile, Unit
@@ -48,73 +43,6 @@ def check_addable(document: Unit) -> None:
     wrong += [Diagnostic(_ORDER, rule.span, _WHOLE) for stage in document.stages for rule in stage.rules]
     if wrong:
         raise ProgramError(wrong)
-
-
-@dataclass
-class _Sink:
-    """Adds facts to a knowledge base."""
-
-    kb: KnowledgeBase
-    blank_nodes: Iterator[int] = field(default_factory=count)
-
-    def add(self, predicate: str, facts: Any) -> None:
-        self.kb.add(predicate, facts)
-
-    def load(self, files: Files) -> None:
-        self.kb._load(files)
-
-    def number(self, pred: Pred, values: Iterable[Value]) -> None:
-        from deltalog.evaluation.encode_facts import encode_facts_of
-        from deltalog.evaluation.facts import of_predicate
-
-        given = self.kb._explicit.get(pred)
-        known = {row[0] for row in of_predicate(pred, given, self.kb._backend)} if given is not None else set()
-        fresh = dict.fromkeys(value for value in values if value not in known)
-        numbered = [Atom(pred.name, (Constant(value), Constant(n))) for n, value in enumerate(fresh, len(known))]
-        self.kb._add(encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], self.kb._backend))
-
-
-@dataclass
-class _Source:
-    """Facts of a knowledge base."""
-
-    kb: KnowledgeBase
-    contents: Contents[Any]
-
-    @property
-    def backend(self) -> Backend[Any]:
-        return self.kb._backend
-
-    @property
-    def prefixes(self) -> Mapping[str, str]:
-        return self.kb.prefixes
-
-    def find(self, name: str) -> Pred:
-        return self.contents.names().find(name)
-
-    def table(self, pred: Pred) -> Any:
-        return self.contents.table(pred)
-
-    def facts(self, pred: Pred) -> Facts[Any]:
-        return self.contents.view(pred, self.contents.table(pred))
-
-    def columns(self, pred: Pred) -> Sequence[str]:
-        return self.kb._columns.known(pred)
-
-    @cached_property
-    def _predicates(self) -> frozenset[str]:
-        return frozenset(self.kb.predicates)
-
-    def exported(self, *names: str) -> list[tuple[Value, ...]]:
-        """Invented values have the numbers after those of blank nodes that were imported."""
-        from deltalog.evaluation.chase import ChasedMaterialisation
-
-        if self._predicates.isdisjoint(names):
-            return []
-        state, facts = self.kb._state, self.kb.facts(names[0])
-        ages = state.nulls if isinstance(state, ChasedMaterialisation) else {}
-        invented = {null: BlankNode(str(self.kb._imported_nulls + age)) for null, age in ages.items()}
-        return sorted((tuple(invented.get(value, value) for value in row) for row in facts), key=repr)
 
 
 class OtherLanguageMethods:
@@ -151,7 +79,7 @@ class OtherLanguageMethods:
     def load_imports(self) -> None:
         """Adds the facts that programs name by @input, and Nemo programs by @import (as a new knowledge base does for
         its programs)."""
-        sink = _Sink(self._own)
+        sink = self._sink
         for file in (file for file in self.files if file.kind == "input" and file.at_once):
             file.load(sink)
         self._imported_nulls = next(sink.blank_nodes)
@@ -167,11 +95,26 @@ class OtherLanguageMethods:
         self._skipped_inputs = list(dict.fromkeys(file.predicate or "" for file in skipped))
         places = [local_path(folder) for folder in folders]
         for file in (file for file in inputs if file.predicate not in self._skipped_inputs):
-            file.load(_Sink(self._own), places, missing if self._is_needed(file) else "ignore")
+            file.load(self._sink, places, missing if self._is_needed(file) else "ignore")
+
+    @property
+    def _sink(self) -> FactSink:
+        return FactSink(self._own.add, self._own._load, self._number)
+
+    def _number(self, pred: Pred, values: Iterable[Value]) -> None:
+        """Gives values the next numbers in a relation, unless they have one."""
+        from deltalog.evaluation.encode_facts import encode_facts_of
+        from deltalog.evaluation.facts import of_predicate
+
+        given = self._explicit.get(pred)
+        known = {row[0] for row in of_predicate(pred, given, self._backend)} if given is not None else set()
+        fresh = dict.fromkeys(value for value in values if value not in known)
+        numbered = [Atom(pred.name, (Constant(value), Constant(n))) for n, value in enumerate(fresh, len(known))]
+        self._own._add(encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], self._backend))
 
     def _is_needed(self, file: ProgramFile) -> bool:
         """Whether an output needs an input; rules of other programs may, whatever its own says."""
-        others = (rule for rule in self._own.rules if rule.span is not None and not rule.span.source.rewritten)
+        others = (rule for rule in self._own.rules if rule.span is not None and not rule.is_rewritten)
         return file.needed or len(self._programs) > 1 or next(others, None) is not None
 
     def check_storable(self) -> None:
@@ -193,7 +136,7 @@ class OtherLanguageMethods:
         """Writes what programs name: files of @output; and of `.output` and `.printsize` directives of Soufflé programs
         files to a folder, if there is one, and the rest to standard output. The files that were written."""
         started = time.perf_counter()
-        source = _Source(self._own, self._own._contents_of_outputs())
+        source = FactSource(self._own._contents_of_outputs(), self._exported)
         target = None if folder is None else local_path(folder)
         written = [file.write(source, target) for file in self._outputs_named]
         self._own._spent("write", started)
@@ -201,7 +144,7 @@ class OtherLanguageMethods:
 
     def check_outputs(self) -> None:
         """ProgramError if an @output names a predicate that there is not, or as many columns as it has not."""
-        source = _Source(self._own, self._own._contents())
+        source = FactSource(self._own._contents(), self._exported)
         for file in self._outputs_named:
             file.check(source)
 
@@ -217,8 +160,19 @@ class OtherLanguageMethods:
         started = time.perf_counter()
         target = local_path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        source = _Source(self._own, self._own._contents())
+        source = FactSource(self._own._contents(), self._exported)
         exports = [file for file in self.files if file.kind != "input" and file.is_export]
         written = [file.write(source, target) for file in exports]
         self._own._spent("write", started)
         return [path for path in written if path is not None]
+
+    def _exported(self, *names: str) -> list[tuple[Value, ...]]:
+        """The facts of a predicate. Invented values have the numbers after those of blank nodes that were imported."""
+        from deltalog.evaluation.chase import ChasedMaterialisation
+
+        if set(self._own.predicates).isdisjoint(names):
+            return []
+        state, facts = self._own._state, self._own.facts(names[0])
+        ages = state.nulls if isinstance(state, ChasedMaterialisation) else {}
+        invented = {null: BlankNode(str(self._imported_nulls + age)) for null, age in ages.items()}
+        return sorted((tuple(invented.get(value, value) for value in row) for row in facts), key=repr)

@@ -91,9 +91,7 @@ class OutputMethods(WarningMethods):
             return "the naive engine evaluates the rules as they are"
         if not self._output_preds:
             return "the program has no .output or .printsize"
-        if any(rule.span is None or not rule.span.source.rewritten for rule in self._rule_set.rules) or any(
-            file.pred is None for file in self.files
-        ):
+        if any(not rule.is_rewritten for rule in self._rule_set.rules) or any(file.pred is None for file in self.files):
             return "not all rules are those of Soufflé programs"
         return "" if self._output_rules().restricted else self._nothing_restricted()
 
