@@ -306,6 +306,11 @@ class Rule:
     def is_fact(self) -> bool:
         return not self.body
 
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether it was made of statements in another language, and is not as it was written."""
+        return self.span is not None and self.span.source.rewritten
+
     def __str__(self) -> str:
         from deltalog.core.rule_text import print_rule
 

@@ -47,7 +47,7 @@ class FailedExpression:
         where = f"{self.place}: " if self.place else ""
         which = f" of rule {self.rule_id}" if self.rule_id else ""
         times = "" if self.count == 1 else f" {self.count:,} times"
-        mark = "" if _is_rewritten(self.rule) else "?"
+        mark = "" if self.rule is not None and self.rule.is_rewritten else "?"
         shown = ", ".join(f"{mark}{name} = {_shown(value)}" for name, value in self.examples[0].items())
         first = "" if not shown else f"; for {shown}" if self.count == 1 else f"; first for {shown}"
         return f"{where}{self.expression}{which} failed{times}: {self.reason}{first}"
@@ -83,7 +83,7 @@ def failed_expressions(log: FailureLog, rules: Mapping[str, Rule]) -> list[Faile
         place = span or (None if rule is None else rule.span)
         text = _printed(expression) if span is None else " ".join(span.source.text[span.start : span.end].split())
         shown = "" if place is None else str(place)
-        examples = tuple(map(_written, tally.examples)) if _is_rewritten(rule) else tally.examples
+        examples = tuple(map(_written, tally.examples)) if rule is not None and rule.is_rewritten else tally.examples
         found.append(FailedExpression(rule_id, rule, shown, text, tally.reason, tally.count, examples))
     return sorted(found, key=lambda each: (-each.count, each.place))
 
@@ -100,10 +100,6 @@ def reached_rules(preds: Collection[Pred], rules: Iterable[Rule]) -> set[Rule]:
         found |= more
         needed.update(pred for rule in more for pred in rule.reads)
     return found
-
-
-def _is_rewritten(rule: Rule | None) -> bool:
-    return rule is not None and rule.span is not None and rule.span.source.rewritten
 
 
 def _written(example: ExampleValues) -> ExampleValues:

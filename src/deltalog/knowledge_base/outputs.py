@@ -53,7 +53,7 @@ def _why_not(session: Session) -> str:
         return "the naive engine evaluates the rules as they are"
     if not output_preds(session):
         return "the program has no .output or .printsize"
-    rewritten = all(rule.span is not None and rule.span.source.rewritten for rule in session.rules)
+    rewritten = all(rule.is_rewritten for rule in session.rules)
     if not rewritten or any(file.pred is None for file in session.document.files):
         return "not all rules are those of Soufflé programs"
     return "" if _rules(session).restricted else _nothing_restricted(session)

@@ -119,7 +119,7 @@ def load_inputs(
 
 def _is_needed(session: Session, file: ProgramFile) -> bool:
     """Whether an output needs an input; rules of other programs may, whatever its own says."""
-    others = (rule for rule in session.rules if rule.span is not None and not rule.span.source.rewritten)
+    others = (rule for rule in session.rules if rule.span is not None and not rule.is_rewritten)
     several = len(session.state.kept.get(PROGRAMS, ())) > 1
     return file.needed or several or next(others, None) is not None
 

@@ -7,21 +7,20 @@ names is a `ProgramFile`, which reads into a `FactSink` and writes from a `FactS
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from deltalog.core.errors import Diagnostic
-from deltalog.core.rules import Pred, Rule
+from deltalog.core.rules import Pred, Rule, Span
 from deltalog.core.terms import Value
 from deltalog.program.magic_request import MagicRequest
 from deltalog.program.stages import OrderedStage
 
 if TYPE_CHECKING:
-    from deltalog.evaluation.backend import Backend
-    from deltalog.evaluation.facts import Facts
+    from deltalog.evaluation.goals.contents import Contents
     from deltalog.formats.documents import Files
 
 
@@ -45,33 +44,24 @@ class Reading:
     ready_made: bool = False  # it comes with deltalog
 
 
-class FactSink(Protocol):
-    """Where inputs put their facts."""
+@dataclass(frozen=True)
+class FactSink:
+    """Where inputs put their facts. `number` gives values the next numbers in a relation of pairs, unless they have
+    one; `blank_nodes` are the numbers of the next blank nodes, where these are numbered."""
 
-    blank_nodes: Iterator[int]  # the numbers of the next blank nodes, where these are numbered
-
-    def add(self, predicate: str, facts: Any) -> None: ...
-    def load(self, files: Files) -> None: ...
-    def number(self, pred: Pred, values: Iterable[Value]) -> None:
-        """Gives values the next numbers in a relation of pairs, unless they have one."""
+    add: Callable[[str, Any], None]
+    load: Callable[[Files], None]
+    number: Callable[[Pred, Iterable[Value]], None]
+    blank_nodes: Iterator[int] = field(default_factory=count)
 
 
-class FactSource(Protocol):
-    """Where outputs take facts from."""
+@dataclass(frozen=True)
+class FactSource:
+    """Where outputs take facts from. `exported` has the facts of a predicate by the first of its names, if there are
+    any under one of them, in order; invented values are blank nodes with numbers."""
 
-    @property
-    def backend(self) -> Backend[Any]: ...
-    @property
-    def prefixes(self) -> Mapping[str, str]: ...
-    def find(self, name: str) -> Pred: ...
-    def table(self, pred: Pred) -> Any: ...
-    def facts(self, pred: Pred) -> Facts[Any]: ...
-    def columns(self, pred: Pred) -> Sequence[str]:
-        """The names of the columns; none if nobody has given them."""
-
-    def exported(self, *names: str) -> list[tuple[Value, ...]]:
-        """The facts of a predicate by the first of its names, if there are any under one of them, in order. Invented
-        values are blank nodes with numbers."""
+    contents: Contents[Any]
+    exported: Callable[..., list[tuple[Value, ...]]]
 
 
 class ProgramFile:
@@ -79,6 +69,7 @@ class ProgramFile:
 
     kind: str  # input, output, or another one of outputs
     predicate: str | None  # None for files that have several
+    span: Span
     language: ClassVar[str]
     at_once: ClassVar[bool] = True  # an input that is read with the program, and not when it is asked for
     is_export: ClassVar[bool] = False  # an output for a folder of exports
@@ -108,12 +99,12 @@ class ProgramFile:
 
     def refused(self, message: str, hint: str) -> Diagnostic | None:
         """An error at this place, where programs must not name files; None for outputs that they may."""
-        raise NotImplementedError
+        return Diagnostic(message, self.span, hint)
 
     @property
     def left_out(self) -> Diagnostic | None:
         """What a program in another language lacks, because it cannot name this input or output."""
-        raise NotImplementedError
+        return None
 
 
 class KeptText(Protocol):
@@ -164,17 +155,9 @@ class Written:
     notes: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True)
-class PlainUnit:
-    """A unit with functions of our own alone, what it does not say, and what may mean something else."""
-
-    unit: Unit
-    lost: tuple[Diagnostic, ...] = ()
-    notes: tuple[Diagnostic, ...] = ()
-
-
 class Language:
-    """A language. The table of `deltalog.languages.registry` says which of these methods it has."""
+    """A language, which the package of its folder has as LANGUAGE. The table in `deltalog.languages.registry` says what
+    of this it has."""
 
     def read(self, text: str, reading: Reading) -> Unit:
         """SyntaxProblem has all errors, and rules that are right."""
@@ -187,9 +170,10 @@ class Language:
         """Whether a text is certainly in this language."""
         return False
 
-    def plain(self, unit: Unit) -> PlainUnit:
-        """For other languages: without functions that only this one has."""
-        return PlainUnit(unit)
+    def plain(self, unit: Unit, lost: list[Diagnostic], notes: list[Diagnostic]) -> Unit:
+        """For other languages: without functions that only this one has. What cannot be said, and what may mean
+        something else, is added to `lost` and `notes`."""
+        return unit
 
     def stored(self, saved: Mapping[str, Any]) -> KeptText:
         """A program as a store has it."""

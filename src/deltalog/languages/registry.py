@@ -20,7 +20,7 @@ OWN = "deltalog"
 
 @dataclass(frozen=True)
 class Row:
-    """A language: `deltalog.languages.NAME.language` has it as LANGUAGE. `out` is what a folder for output gets: all
+    """A language: `deltalog.languages.NAME` has it as LANGUAGE. `out` is what a folder for output gets: all
     facts, what `directives` name, or what a program `exports`."""
 
     name: str
@@ -39,7 +39,7 @@ class Row:
     def language(self) -> Language:
         """UsageError if it is not installed."""
         require(self.name)
-        return cast(Language, import_module(f"deltalog.languages.{self.name}.language").LANGUAGE)
+        return cast(Language, import_module(f"deltalog.languages.{self.name}").LANGUAGE)
 
 
 TABLE = (

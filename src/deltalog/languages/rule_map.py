@@ -15,8 +15,10 @@ from deltalog.core.rules import (
     BodyLiteral,
     Call,
     Constant,
+    Disjunction,
     Expression,
     Filter,
+    NegatedBody,
     Negation,
     Rule,
     Term,
@@ -92,8 +94,11 @@ def with_plain_names(rule: Rule, reserved: Container[str] = ()) -> Rule:
 
 
 def all_variables(literal: BodyLiteral) -> Iterator[Variable]:
-    """Those inside of aggregates, too."""
+    """Those of bodies inside of it, too."""
     yield from variables(literal)
+    bodies = literal.alternatives if isinstance(literal, Disjunction) else ()
+    if isinstance(literal, Aggregate | NegatedBody):
+        bodies = (literal.body,)
+    yield from (v for body in bodies for one in body for v in all_variables(one))
     if isinstance(literal, Aggregate):
-        yield from (v for inner in literal.body for v in all_variables(inner))
         yield from (v for call in literal.calls if call.argument is not None for v in variables(call.argument))

@@ -9,28 +9,18 @@ these take the place of those that it does not make any more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.errors import UsageError
-from deltalog.core.rules import (
-    Aggregate,
-    Atom,
-    BodyLiteral,
-    Disjunction,
-    HiddenName,
-    NegatedBody,
-    Pred,
-    Rule,
-    Variable,
-    variables,
-)
+from deltalog.core.rules import Atom, HiddenName, Pred, Rule
 from deltalog.functions.souffle_functors import PREFIX
 from deltalog.languages.deltalog.parser import parse_document
 from deltalog.languages.protocol import KeptText, united
 from deltalog.languages.registry import TABLE
+from deltalog.languages.rule_map import all_variables
 from deltalog.program.rule_set import RuleSet
 from deltalog.program.stages import OrderedStage
 
@@ -128,19 +118,8 @@ def _has_text(rule: Rule) -> bool:
     """Whether a rule can be said in deltalog's own language: without hidden relations, functions of Soufflé's, and
     variables that were renamed."""
     preds = (*rule.reads, *(head.pred for head in rule.heads))
-    renamed = any("#" in v.name and not v.anonymous for v in _variables(rule.body))
+    renamed = any("#" in v.name and not v.anonymous for literal in rule.body for v in all_variables(literal))
     return PREFIX not in str(rule) and not renamed and not any(pred.hidden for pred in preds)
-
-
-def _variables(body: Iterable[BodyLiteral]) -> Iterator[Variable]:
-    """All variables of a body, also of bodies inside of it."""
-    for literal in body:
-        yield from variables(literal)
-        match literal:
-            case Aggregate(inner) | NegatedBody(inner):
-                yield from _variables(inner)
-            case Disjunction(alternatives):
-                yield from (variable for inner in alternatives for variable in _variables(inner))
 
 
 @dataclass(frozen=True, slots=True)

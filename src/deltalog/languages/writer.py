@@ -7,24 +7,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from deltalog.core.errors import Diagnostic
-from deltalog.core.rules import Aggregate, Atom, BodyLiteral, HiddenName, Negation, Pred, Rule, variables
+from deltalog.core.rules import (
+    Aggregate,
+    Atom,
+    BodyLiteral,
+    HiddenName,
+    Negation,
+    Pred,
+    Rule,
+    Variable,
+    atoms,
+    variables,
+)
 from deltalog.languages.deltalog.named_file import OwnFile
 from deltalog.languages.protocol import Unit, Written
 from deltalog.languages.registry import OWN, row_of
-from deltalog.languages.rule_map import with_plain_names
+from deltalog.languages.rule_map import RuleMap, with_plain_names
 from deltalog.program.aggregates import separate
 from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
 
-T = TypeVar("T", bound=BodyLiteral)
 S = TypeVar("S")
+W = TypeVar("W", Rule, OwnFile)
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 CAPITALS = ("strlen", "substr", "contains", "strstarts", "strends")  # functions that others have under the same name
 
@@ -75,9 +86,7 @@ def written(unit: Unit, make: type[Writer]) -> Written:
     """A unit in another language."""
     lost, notes = list(_ordered(unit)), list[Diagnostic]()
     for name in dict.fromkeys(unit.languages):
-        plain = row_of(name).language.plain(unit)
-        unit, lost = plain.unit, [*lost, *plain.lost]
-        notes += plain.notes if name != make.language else ()
+        unit = row_of(name).language.plain(unit, lost, notes if name != make.language else [])
     writer = make(unit)
     lines: list[str] = []
     for rule in writer.rules:
@@ -93,12 +102,12 @@ def written(unit: Unit, make: type[Writer]) -> Written:
     return Written(text, tuple(_in_order(lost)), tuple(notes))
 
 
-def attempted(say: Callable[[Rule], S], rule: Rule, lost: list[Diagnostic]) -> S | None:
-    """What is made of a rule; None, and why, if that cannot be said."""
+def attempted(say: Callable[[W], S], what: W, lost: list[Diagnostic]) -> S | None:
+    """What is made of a rule or a file; None, and why, if that cannot be said."""
     try:
-        return say(rule)
+        return say(what)
     except CannotSay as problem:
-        lost.append(Diagnostic(problem.message, rule.span, problem.hint))
+        lost.append(Diagnostic(problem.message, what.span, problem.hint))
         return None
 
 
@@ -128,13 +137,25 @@ def plain_rules(rules: Iterable[Rule], reserved: Container[str] = ()) -> list[Ru
 
 def without_hidden(rules: Sequence[Rule]) -> list[Rule]:
     """Rules with names for hidden relations: aux1, aux2, ..."""
-    mentioned = [atom.name for rule in rules for atom in (*rule.heads, *_atoms(rule.body))]
+    mentioned = [atom.name for rule in rules for atom in (*rule.heads, *atoms(rule.body))]
     taken, names = set(mentioned), dict[str, str]()
     free = (f"aux{i}" for i in count(1) if f"aux{i}" not in taken)
     for name in mentioned:
         if isinstance(name, HiddenName) and name not in names:
             names[name] = next(free)
-    return [_renamed(rule, names) for rule in rules]
+    named = _NamedRelations(names)
+    return [named.rule(rule) for rule in rules]
+
+
+class _NamedRelations(RuleMap):
+    """Gives relations other names."""
+
+    def __init__(self, relations: Mapping[str, str]) -> None:
+        super().__init__()
+        self.relations = relations
+
+    def atom(self, atom: Atom) -> Atom:
+        return replace(atom, name=self.relations[atom.name]) if atom.name in self.relations else atom
 
 
 def named_negations(rules: Iterable[Rule]) -> list[Rule]:
@@ -151,7 +172,7 @@ def _named(literal: BodyLiteral, body: Sequence[BodyLiteral], made: dict[Rule, N
         return replace(literal, body=tuple(_named(inner, literal.body, made) for inner in literal.body))
     if not isinstance(literal, Negation):
         return literal
-    outside = {v for one in body if not isinstance(one, Negation) for v in variables(one)}
+    outside = bound(body)
     inner = [v for v in variables(literal.atom) if v not in outside]
     if len(set(inner)) == len(inner):
         return literal
@@ -161,32 +182,9 @@ def _named(literal: BodyLiteral, body: Sequence[BodyLiteral], made: dict[Rule, N
     return replace(literal, atom=head)
 
 
-def _atoms(body: Iterable[BodyLiteral]) -> Iterator[Atom]:
-    for literal in body:
-        if isinstance(literal, Atom):
-            yield literal
-        elif isinstance(literal, Negation):
-            yield literal.atom
-        elif isinstance(literal, Aggregate):
-            yield from _atoms(literal.body)
-
-
-def _renamed(rule: Rule, names: dict[str, str]) -> Rule:
-    if not names:
-        return rule
-    heads = tuple(_renamed_literal(head, names) for head in rule.heads)
-    return replace(rule, heads=heads, body=tuple(_renamed_literal(literal, names) for literal in rule.body))
-
-
-def _renamed_literal(literal: T, names: dict[str, str]) -> T:
-    match literal:
-        case Atom(name=name) if name in names:
-            return replace(literal, name=names[name])
-        case Negation(atom=atom):
-            return replace(literal, atom=_renamed_literal(atom, names))
-        case Aggregate(body=body):
-            return replace(literal, body=tuple(_renamed_literal(inner, names) for inner in body))
-    return literal
+def bound(body: Iterable[BodyLiteral]) -> set[Variable]:
+    """The variables that have values: those of literals that are not negated."""
+    return {v for literal in body if not isinstance(literal, Negation) for v in variables(literal)}
 
 
 def several_arities(rules: Iterable[Rule]) -> dict[str, set[int]]:
@@ -202,7 +200,7 @@ def predicates(rules: Iterable[Rule]) -> dict[Pred, bool]:
     found: dict[Pred, bool] = {}
     for rule in rules:
         found.update(dict.fromkeys((head.pred for head in rule.heads), True))
-        for atom in _atoms(rule.body):
+        for atom in atoms(rule.body):
             found.setdefault(atom.pred, False)
     return found
 
@@ -219,13 +217,8 @@ def own_files(unit: Unit, kind: str) -> list[OwnFile]:
 
 def said(unit: Unit, kind: str, say: Callable[[OwnFile], str], lost: list[Diagnostic]) -> list[tuple[OwnFile, str]]:
     """The files of a kind in another language; what cannot be said is added to `lost`."""
-    found = []
-    for file in own_files(unit, kind):
-        try:
-            found.append((file, say(file)))
-        except CannotSay as problem:
-            lost.append(Diagnostic(problem.message, file.span, problem.hint))
-    return found
+    files = own_files(unit, kind)
+    return [(file, text) for file in files if (text := attempted(say, file, lost)) is not None]
 
 
 def table_delimiter(file: OwnFile) -> str:

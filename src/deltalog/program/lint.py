@@ -44,14 +44,9 @@ WITHOUT_DATA: tuple[LintCheck, ...] = (*CHECKS, functions_as_predicates)
 
 def lint(rules: Iterable[Rule], checks: tuple[LintCheck, ...] = WITHOUT_DATA) -> tuple[Diagnostic, ...]:
     """All lint warnings, in the order of the text."""
-    mine = tuple(rule for rule in rules if is_written(rule) and not is_lowered(rule))
+    mine = tuple(rule for rule in rules if is_written(rule) and not rule.is_rewritten)
     found = [diagnostic for check in checks for diagnostic in check(mine)]
     return tuple(sorted(found, key=lambda diagnostic: diagnostic.span.start if diagnostic.span else 0))
-
-
-def is_lowered(rule: Rule) -> bool:
-    """Whether a rule was made of statements in another language, and is not as it was written."""
-    return rule.span is not None and rule.span.source.rewritten
 
 
 def is_written(rule: Rule) -> bool:

@@ -26,13 +26,13 @@ class OwnFile(NamedFile, ProgramFile):
     def write(self, source: FactSource, folder: Path | None) -> Path | None:
         from deltalog.languages.deltalog.output_file import write_named
 
-        pred = source.find(self.predicate or "")
-        names = self._names(pred, source.columns(pred))
-        return write_named(self, pred, source.table(pred), names, source.backend, source.prefixes)
+        contents = source.contents
+        pred = contents.names().find(self.predicate or "")
+        return write_named(self, pred, self._names(pred, contents.columns(pred)), contents)
 
     def check(self, source: FactSource) -> None:
         try:
-            self._names(source.find(self.predicate or ""), ())
+            self._names(source.contents.names().find(self.predicate or ""), ())
         except UsageError as problem:
             raise ProgramError([Diagnostic(str(problem), self.span)]) from None
 
@@ -43,9 +43,6 @@ class OwnFile(NamedFile, ProgramFile):
         if len(self.options.columns) != pred.arity:
             raise UsageError(f"{pred.name} has {pred.arity} columns, and {len(self.options.columns)} names are given")
         return tuple(str(column.name or column.source) for column in self.options.columns)
-
-    def refused(self, message: str, hint: str) -> Diagnostic:
-        return Diagnostic(message, self.span, hint)
 
     def replaces(self, other: OwnFile) -> Diagnostic | None:
         """The error that both write the same file, if they do not write the same."""

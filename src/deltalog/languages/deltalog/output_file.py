@@ -11,7 +11,7 @@ import gzip
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,20 +26,18 @@ from deltalog.formats.named_file import NamedFile
 from deltalog.formats.table_files import NAMES
 
 if TYPE_CHECKING:
-    from deltalog.evaluation.backend import Backend
+    from deltalog.evaluation.goals.contents import Contents
 
 
-def write_named(
-    file: NamedFile, pred: Pred, table: Any, names: Sequence[str], backend: Backend[Any], prefixes: Mapping[str, str]
-) -> Path:
+def write_named(file: NamedFile, pred: Pred, names: Sequence[str], contents: Contents[Any]) -> Path:
     """Writes the facts of a predicate to the place of a file; the place."""
     place = local_path(file.place)
-    form = OutputForm(_format(place), {pred: names} if names else {}, file.options.header is True, prefixes)
+    form = OutputForm(_format(place), {pred: names} if names else {}, file.options.header is True, contents.prefixes)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=".deltalog-", dir=place.parent))
         try:
-            os.replace(_compressed(_written(aside, pred, table, form, backend), place), place)
+            os.replace(_compressed(_written(aside, pred, form, contents), place), place)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as problem:
@@ -54,8 +52,9 @@ def _format(place: Path) -> str:
     return name.rpartition(".")[2]
 
 
-def _written(aside: Path, pred: Pred, table: Any, form: OutputForm, backend: Backend[Any]) -> Path:
+def _written(aside: Path, pred: Pred, form: OutputForm, contents: Contents[Any]) -> Path:
     """The one file that there is then in a folder."""
+    table, backend = contents.table(pred), contents.backend
     if not backend.size(table):
         return _empty(aside / "empty", pred, form)
     backend.codec.write(aside / "facts", {pred: table}, form)

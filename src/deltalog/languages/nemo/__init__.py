@@ -6,3 +6,23 @@ Nothing of it is known to an engine: a program becomes ordinary rules, with the 
 `deltalog.functions.nemo_functions` where Nemo's mean something else than ours. Existential rules become rules with
 SKOLEM that are marked as such (`deltalog.core.existential`), and are evaluated by `deltalog.evaluation.chase`.
 """
+
+from __future__ import annotations
+
+from deltalog.languages.protocol import Language, Reading, Unit, Written
+
+
+class Nemo(Language):
+    def read(self, text: str, reading: Reading) -> Unit:
+        from deltalog.languages.nemo.lower import read_nemo
+
+        return read_nemo(text, reading.name, reading.folder)
+
+    def write(self, unit: Unit) -> Written:
+        from deltalog.languages.nemo.write import NemoWriter
+        from deltalog.languages.writer import written
+
+        return written(unit, NemoWriter)
+
+
+LANGUAGE = Nemo()

@@ -41,6 +41,7 @@ from deltalog.core.rules import (
     Span,
     Term,
     Variable,
+    atoms,
     variables,
 )
 from deltalog.core.terms import Value
@@ -51,6 +52,7 @@ from deltalog.languages.nemo.files import other_exports
 from deltalog.languages.nemo.functions import COMPARISONS, NEMO
 from deltalog.languages.nemo.parser import Parser, Statement
 from deltalog.languages.protocol import Unit
+from deltalog.languages.tokens import Unexpected
 
 
 def read_nemo(text: str, name: str = "<text>", folder: Path | None = None) -> Unit:
@@ -77,10 +79,6 @@ def _parameters_first(statements: Sequence[Statement]) -> Iterator[Statement]:
     yield from (each for each in statements if not isinstance(each, tree.ParameterDirective))
 
 
-class _Wrong(Exception):
-    """A statement has no meaning; the diagnostic is there already."""
-
-
 class _Lowering:
     """The rules and directives so far."""
 
@@ -92,7 +90,7 @@ class _Lowering:
         self.parameters: dict[str, Value] = {}
 
     def unit(self, prefixes: Mapping[str, str]) -> Unit:
-        arities = {atom.name: len(atom.terms) for rule in self.rules for atom in (*rule.heads, *_atoms(rule.body))}
+        arities = {atom.name: len(atom.terms) for rule in self.rules for atom in (*rule.heads, *atoms(rule.body))}
         files = [replace(use, arity=arities.get(use.predicate)) for use in self.files]
         exports = [use for use in files if use.directive == "export"]
         files += other_exports(self.rules, exports, list(dict.fromkeys(self.outputs)))
@@ -109,31 +107,27 @@ class _Lowering:
                     self.outputs += predicates
                 case tree.ParameterDirective():
                     self._parameter(statement)
-        except _Wrong:
-            pass
-
-    def wrong(self, message: str, span: Span | None, hint: str | None = None) -> _Wrong:
-        self.diagnostics.append(Diagnostic(message, span, hint))
-        return _Wrong()
+        except Unexpected as error:
+            self.diagnostics.append(error.diagnostic)
 
     # Directives
 
     def _parameter(self, statement: tree.ParameterDirective) -> None:
         if statement.value is None:
             hint = f"Give it a value: @parameter ${statement.name} = 5 ."
-            raise self.wrong(f"the parameter ${statement.name} has no value", statement.span, hint)
+            raise Unexpected(f"the parameter ${statement.name} has no value", statement.span, hint)
         if statement.name in self.parameters:
-            raise self.wrong(f"the parameter ${statement.name} has a value already", statement.span)
+            raise Unexpected(f"the parameter ${statement.name} has a value already", statement.span)
         self.parameters[statement.name] = self._value(statement.value, {}, statement.span)
 
     def _file(self, statement: tree.FileDirective) -> None:
         known: dict[Variable, Value] = {}
         for each in statement.equations:
             if not isinstance(each, tree.Condition) or each.operator != "=" or each.right is None:
-                raise self.wrong("only equations such as ?x = 5 may follow a file", each.span)
+                raise Unexpected("only equations such as ?x = 5 may follow a file", each.span)
             left, right = (each.left, each.right) if isinstance(each.left, Variable) else (each.right, each.left)
             if not isinstance(left, Variable):
-                raise self.wrong("an equation gives a value to a variable", each.span)
+                raise Unexpected("an equation gives a value to a variable", each.span)
             known[left] = self._value(right, known, each.span)
         pairs = statement.attributes
         parameters = {name: self._value(term, known, statement.span) for name, term in pairs}
@@ -147,14 +141,14 @@ class _Lowering:
         try:
             return evaluate(self.expression(term), known)
         except ExpressionFails as error:
-            raise self.wrong(f"this has no value: {error}", span) from None
+            raise Unexpected(f"this has no value: {error}", span) from None
 
     # Rules
 
     def _rule(self, statement: tree.Statement) -> None:
         for term in _existentials(part for literal in statement.body for part in _sides(literal)):
             hint = f"New values are in heads; write ?{term.name} here."
-            raise self.wrong(f"!{term.name} is in the body of a rule", term.span, hint)
+            raise Unexpected(f"!{term.name} is in the body of a rule", term.span, hint)
         body = _Body(self, statement)
         new = {term.name: term for head in statement.heads for term in _existentials(head.terms)}
         if new:
@@ -192,7 +186,7 @@ class _Lowering:
             case tree.Parameter(name=name):
                 if name not in self.parameters:
                     hint = f"Declare it: @parameter ${name} = 5 ."
-                    raise self.wrong(f"there is no parameter ${name}", term.span, hint)
+                    raise Unexpected(f"there is no parameter ${name}", term.span, hint)
                 return Constant(self.parameters[name])
             case tree.Applied(function=function, arguments=arguments):
                 return self._applied(function, tuple(map(self.expression, arguments)), term.span)
@@ -200,10 +194,10 @@ class _Lowering:
                 return Variable(f"_new_{term.name}", term.span)
             case tree.Aggregated():
                 hint = "An aggregate is an argument of an atom in a head, or a part of one."
-                raise self.wrong(f"#{term.function} has no place here", term.span, hint)
+                raise Unexpected(f"#{term.function} has no place here", term.span, hint)
             case tree.Tuple():
                 hint = "Nemo has no tuples yet; give each element an argument of its own."
-                raise self.wrong("a tuple has no place here", term.span, hint)
+                raise Unexpected("a tuple has no place here", term.span, hint)
 
     @staticmethod
     def _applied(function: str, arguments: tuple[Expression, ...], span: Span | None) -> Call:
@@ -291,7 +285,7 @@ class _Body:
         found = [each for term in head.terms for each in _aggregates(term)]
         if len(found) > 1:
             hint = "Write a rule for each, and join them."
-            raise self.lowering.wrong("a rule has one aggregate", found[1].span, hint)
+            raise Unexpected("a rule has one aggregate", found[1].span, hint)
         aggregated, result = found[0], next(self._fresh)
         groups: dict[Variable, None] = {}
         inside: list[BodyLiteral] = list(self.literals)
@@ -377,16 +371,6 @@ def _label(statement: tree.Statement, variable: Variable) -> str:
     """What distinguishes a new value from those of other variables and rules."""
     text = statement.span.source.text[statement.span.start : statement.span.end]
     return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=8).hexdigest() + variable.name
-
-
-def _atoms(body: Iterable[BodyLiteral]) -> Iterator[Atom]:
-    for literal in body:
-        if isinstance(literal, Atom):
-            yield literal
-        elif isinstance(literal, Negation):
-            yield literal.atom
-        elif isinstance(literal, Aggregate):
-            yield from _atoms(literal.body)
 
 
 # Parts of terms

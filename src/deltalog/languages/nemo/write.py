@@ -135,7 +135,7 @@ def _is_apart(literal: BodyLiteral, body: Sequence[BodyLiteral]) -> bool:
     """Whether a negation has only variables that no literal without a negation has."""
     if isinstance(literal, Aggregate):
         return any(_is_apart(inner, literal.body) for inner in literal.body)
-    outside = {v for one in body if not isinstance(one, Negation) for v in variables(one)}
+    outside = writer.bound(body)
     return isinstance(literal, Negation) and all(
         isinstance(t, Variable) and t not in outside for t in literal.atom.terms
     )

@@ -1,1 +1,16 @@
 """RDFox's language, which programs can be written in."""
+
+from __future__ import annotations
+
+from deltalog.languages.protocol import Language, Unit, Written
+
+
+class Rdfox(Language):
+    def write(self, unit: Unit) -> Written:
+        from deltalog.languages.rdfox.write import RdfoxWriter
+        from deltalog.languages.writer import written
+
+        return written(unit, RdfoxWriter)
+
+
+LANGUAGE = Rdfox()

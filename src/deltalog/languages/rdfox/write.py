@@ -68,8 +68,7 @@ class RdfoxWriter(writer.Writer):
             self.lost.append(Diagnostic(f"a program of RDFox names no files, as @{file.kind} does", file.span, hint))
 
     def statement(self, rule: Rule) -> str:
-        outside = {v for head in rule.heads for v in variables(head)}
-        outside |= {v for literal in rule.body if not isinstance(literal, Negation) for v in variables(literal)}
+        outside = writer.bound((*rule.heads, *rule.body))
         heads = ", ".join(map(_atom, rule.heads))
         return f"{heads} :- {', '.join(_literal(one, outside) for one in rule.body)} ." if rule.body else f"{heads} ."
 
@@ -95,7 +94,7 @@ def _literal(literal: BodyLiteral, outside: set[Variable]) -> str:
 
 
 def _aggregate(literal: Aggregate) -> str:
-    inside = {v for one in literal.body if not isinstance(one, Negation) for v in variables(one)}
+    inside = writer.bound(literal.body)
     body = ", ".join(_literal(one, inside) for one in literal.body)
     on = f" ON {' '.join(map(_term, literal.on))}" if literal.on else ""
     return f"AGGREGATE({body}{on}{''.join(_calls(literal))})"

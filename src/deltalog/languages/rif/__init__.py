@@ -4,3 +4,17 @@
 
 Nothing of it is known to an engine. Frames and memberships are triples, so rules of RIF apply to RDF data.
 """
+
+from __future__ import annotations
+
+from deltalog.languages.protocol import Language, Reading, Unit
+
+
+class Rif(Language):
+    def read(self, text: str, reading: Reading) -> Unit:
+        from deltalog.languages.rif.read_document import read_rif
+
+        return Unit(read_rif(text, reading.name), languages=("rif",))
+
+
+LANGUAGE = Rif()

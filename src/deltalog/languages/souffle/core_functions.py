@@ -12,7 +12,7 @@ from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Call, Constant, Expression, Rule, Term, Variable
 from deltalog.core.terms import XSD, Literal, Value
 from deltalog.functions.souffle_functors import PREFIX, RECORD, fields_of
-from deltalog.languages.protocol import PlainUnit, Unit
+from deltalog.languages.protocol import Unit
 from deltalog.languages.rule_map import RuleMap, new_names
 from deltalog.languages.writer import CannotSay, attempted
 
@@ -90,12 +90,12 @@ class CoreFunctions(RuleMap):
         raise CannotSay(f"`{name}` of Soufflé has no counterpart")
 
 
-def with_core_functions(unit: Unit) -> PlainUnit:
+def with_core_functions(unit: Unit, lost: list[Diagnostic], notes: list[Diagnostic]) -> Unit:
     """A unit with functions of our own."""
-    functions, lost = CoreFunctions(), list[Diagnostic]()
+    functions = CoreFunctions()
     rules = [made for rule in unit.rules if (made := attempted(functions.rule, rule, lost)) is not None]
-    notes = (Diagnostic(each, None, None, "note") for each in functions.differences)
-    return PlainUnit(replace(unit, rules=tuple(rules)), tuple(lost), tuple(notes))
+    notes += (Diagnostic(each, None, None, "note") for each in functions.differences)
+    return replace(unit, rules=tuple(rules))
 
 
 def _as_tuple(value: Value) -> Value:

@@ -47,7 +47,7 @@ class Directive(ProgramFile):
     def write(self, source: FactSource, folder: Path | None) -> Path | None:
         from deltalog.languages.souffle.output import write_output
 
-        return write_output(self, source.facts(self.pred), folder)
+        return write_output(self, source.contents.view(self.pred, source.contents.table(self.pred)), folder)
 
     def refused(self, message: str, hint: str) -> Diagnostic | None:
         said = f"{message}: .{self.kind} {self.predicate} at {self.place}"

@@ -33,7 +33,6 @@ from deltalog.core.rules import (
     Span,
     Term,
     Variable,
-    variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
 from deltalog.languages import writer
@@ -243,8 +242,7 @@ class SouffleWriter(writer.Writer):
         return f"{heads} :- {', '.join(self._body(number, rule))}."
 
     def _body(self, number: int, rule: Rule) -> Iterator[str]:
-        outside = {v for head in rule.heads for v in variables(head)}
-        outside |= {v for one in rule.body if not isinstance(one, Negation) for v in variables(one)}
+        outside = writer.bound((*rule.heads, *rule.body))
         for literal in rule.body:
             if isinstance(literal, Aggregate):
                 yield from self._aggregate(number, literal)
@@ -252,7 +250,7 @@ class SouffleWriter(writer.Writer):
                 yield from self._literal(number, literal, outside)
 
     def _aggregate(self, number: int, literal: Aggregate) -> Iterator[str]:
-        inside = {v for one in literal.body if not isinstance(one, Negation) for v in variables(one)}
+        inside = writer.bound(literal.body)
         body = [text for one in literal.body for text in self._literal(number, one, inside)]
         if literal.on:
             outer = RuleMap(new_names(self.rules[number], lambda v: v in inside and v not in literal.on, RESERVED))
