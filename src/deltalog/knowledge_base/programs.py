@@ -9,9 +9,8 @@ write_exports    outputs to a folder of exports: `@export`
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections.abc import Iterable, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,87 +18,57 @@ from typing import TYPE_CHECKING, Any
 from deltalog.core.rules import Atom, Constant, Pred, Rule
 from deltalog.core.terms import BlankNode, Value
 from deltalog.evaluation.encode_facts import encode_facts_of
-from deltalog.evaluation.facts import Facts, of_predicate
+from deltalog.evaluation.facts import of_predicate
 from deltalog.evaluation.state import Request
-from deltalog.formats.documents import Files
 from deltalog.formats.files import local_path
 from deltalog.knowledge_base import changes
 from deltalog.knowledge_base.kept_programs import PROGRAMS
 from deltalog.knowledge_base.outputs import contents_of_outputs, contents_with
 from deltalog.knowledge_base.session import Session
+from deltalog.languages.protocol import FactSink, FactSource
 
 if TYPE_CHECKING:
-    from deltalog.evaluation.backend import Backend
     from deltalog.evaluation.goals.contents import Contents
     from deltalog.languages.protocol import ProgramFile
 
 
-@dataclass
-class _Sink:
-    """Adds facts to a knowledge base."""
-
-    session: Session
-    blank_nodes: Iterator[int] = field(default_factory=count)
-
-    def add(self, predicate: str, facts: Any) -> None:
-        changes.add(self.session, predicate, facts)
-
-    def load(self, files: Files) -> None:
-        changes.load(self.session, files)
-
-    def number(self, pred: Pred, values: Iterable[Value]) -> None:
-        session = self.session
-        given = session.state.explicit.get(pred)
-        known = {row[0] for row in of_predicate(pred, given, session.backend)} if given is not None else set()
-        fresh = dict.fromkeys(value for value in values if value not in known)
-        numbered = [Atom(pred.name, (Constant(value), Constant(n))) for n, value in enumerate(fresh, len(known))]
-        added = encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], session.backend)
-        session.replace_facts(Request(session.state.rule_set, add=added))
+def _sink(session: Session) -> FactSink:
+    """Where inputs put their facts."""
+    add, load = partial(changes.add, session), partial(changes.load, session)
+    return FactSink(add, load, partial(_number, session))
 
 
-@dataclass
-class _Source:
-    """Facts of a knowledge base."""
+def _number(session: Session, pred: Pred, values: Iterable[Value]) -> None:
+    """Gives values the next numbers in a relation, unless they have one."""
+    given = session.state.explicit.get(pred)
+    known = {row[0] for row in of_predicate(pred, given, session.backend)} if given is not None else set()
+    fresh = dict.fromkeys(value for value in values if value not in known)
+    numbered = [Atom(pred.name, (Constant(value), Constant(n))) for n, value in enumerate(fresh, len(known))]
+    added = encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], session.backend)
+    session.replace_facts(Request(session.state.rule_set, add=added))
 
-    session: Session
-    contents: Contents[Any]
 
-    @property
-    def backend(self) -> Backend[Any]:
-        return self.session.backend
+def _source(session: Session, contents: Contents[Any]) -> FactSource:
+    """Where outputs take facts from."""
+    return FactSource(contents, partial(_exported, session))
 
-    @property
-    def prefixes(self) -> Mapping[str, str]:
-        return self.session.prefixes
 
-    def find(self, name: str) -> Pred:
-        return self.contents.names().find(name)
+def _exported(session: Session, *names: str) -> list[tuple[Value, ...]]:
+    """The facts of a predicate. Invented values have the numbers after those of blank nodes that were imported."""
+    from deltalog.evaluation.chase import ChasedMaterialisation
 
-    def table(self, pred: Pred) -> Any:
-        return self.contents.table(pred)
-
-    def facts(self, pred: Pred) -> Facts[Any]:
-        return self.contents.view(pred, self.contents.table(pred))
-
-    def columns(self, pred: Pred) -> Sequence[str]:
-        return self.session.columns.known(pred)
-
-    def exported(self, *names: str) -> list[tuple[Value, ...]]:
-        """Invented values have the numbers after those of blank nodes that were imported."""
-        from deltalog.evaluation.chase import ChasedMaterialisation
-
-        if self.session.names().by_name.keys().isdisjoint(names):
-            return []
-        facts = contents_with(self.session, names[0]).facts(names[0])
-        made = self.session.state.materialised
-        ages = made.nulls if isinstance(made, ChasedMaterialisation) else {}
-        invented = {null: BlankNode(str(self.session.imported_nulls + age)) for null, age in ages.items()}
-        return sorted((tuple(invented.get(value, value) for value in row) for row in facts), key=repr)
+    if session.names().by_name.keys().isdisjoint(names):
+        return []
+    facts = contents_with(session, names[0]).facts(names[0])
+    made = session.state.materialised
+    ages = made.nulls if isinstance(made, ChasedMaterialisation) else {}
+    invented = {null: BlankNode(str(session.imported_nulls + age)) for null, age in ages.items()}
+    return sorted((tuple(invented.get(value, value) for value in row) for row in facts), key=repr)
 
 
 def load_imports(session: Session) -> None:
     """Adds the facts of inputs that are read with their program."""
-    sink = _Sink(session)
+    sink = _sink(session)
     for file in (file for file in session.document.files if file.kind == "input" and file.at_once):
         file.load(sink)
     session.imported_nulls = next(sink.blank_nodes)
@@ -114,7 +83,7 @@ def load_inputs(
     session.skipped_inputs = tuple(dict.fromkeys(file.predicate or "" for file in skipped))
     places = [local_path(folder) for folder in folders]
     for file in (file for file in inputs if file.predicate not in session.skipped_inputs):
-        file.load(_Sink(session), places, missing if _is_needed(session, file) else "ignore")
+        file.load(_sink(session), places, missing if _is_needed(session, file) else "ignore")
 
 
 def _is_needed(session: Session, file: ProgramFile) -> bool:
@@ -126,7 +95,7 @@ def _is_needed(session: Session, file: ProgramFile) -> bool:
 
 def check_outputs(session: Session) -> None:
     """ProgramError if an output names a predicate that there is not, or as many columns as it has not."""
-    source = _Source(session, session.contents())
+    source = _source(session, session.contents())
     for file in _outputs(session):
         file.check(source)
 
@@ -134,7 +103,7 @@ def check_outputs(session: Session) -> None:
 def write_outputs(session: Session, folder: str | PathLike[str] | None) -> list[Path]:
     """Writes what programs name; the files that were written."""
     started = time.perf_counter()
-    source = _Source(session, contents_of_outputs(session))
+    source = _source(session, contents_of_outputs(session))
     target = None if folder is None else local_path(folder)
     written = [file.write(source, target) for file in _outputs(session)]
     session.spent("write", started)
@@ -152,7 +121,7 @@ def write_exports(session: Session, folder: str | PathLike[str]) -> list[Path]:
     started = time.perf_counter()
     target = local_path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    source = _Source(session, session.contents())
+    source = _source(session, session.contents())
     exports = [file for file in session.document.files if file.kind != "input" and file.is_export]
     written = [file.write(source, target) for file in exports]
     session.spent("write", started)
