@@ -219,11 +219,11 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
 
     @shielded
     def _repr_html_(self) -> str:
-        from deltalog.core.html_table import html_table
+        from deltalog.core.render.html import html_preview
 
         counts = self.report.per_predicate if self._is_complete else {}
         rows = ((name, f"{n:,}") for name, n in sorted(counts.items(), key=lambda each: (-each[1], each[0])))
-        return html_table(("predicate", "facts") if counts else (), rows, len(counts), repr(self)[1:-1])
+        return html_preview(("predicate", "facts") if counts else (), rows, len(counts), repr(self)[1:-1])
 
     # Load: facts in.
 

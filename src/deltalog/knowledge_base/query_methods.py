@@ -15,7 +15,7 @@ from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.concurrency.interrupts import shielded
 from deltalog.core.concurrency.locks import exclusive
 from deltalog.core.limits import Limits, count, limited, within_budget
-from deltalog.core.shown_text import PlainText
+from deltalog.core.render.notebook_text import PlainText
 from deltalog.evaluation.failed_expressions import FailedExpression, failed_expressions, reached_rules
 from deltalog.knowledge_base.read_methods import ReadMethods
 

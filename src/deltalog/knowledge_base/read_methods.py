@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.core.concurrency.locks import exclusive
 from deltalog.core.naming import Names
+from deltalog.core.render.notebook_text import PlainText, SvgText
 from deltalog.core.rules import Pred
-from deltalog.core.shown_text import PlainText, SvgText
 from deltalog.evaluation.facts import Facts
 from deltalog.knowledge_base.output_methods import OutputMethods
 
