@@ -11,11 +11,12 @@ from deltalog.core.rules import Pred
 from deltalog.engines.local import LocalBackend
 from deltalog.engines.local.workers import Workers
 from deltalog.evaluation.backend import united, without
-from deltalog.evaluation.maintenance.snapshot import shape_of, stored_relations
+from deltalog.evaluation.maintenance.snapshot import stored_relations
 from deltalog.extensions.store.log_entry import LogEntry, unpacked
-from deltalog.extensions.store.snapshot_files import SnapshotContents, StoredTables
+from deltalog.extensions.store.snapshot_files import StoredTables
 from deltalog.extensions.store.store import Image, StoredVersion
-from deltalog.languages.stored_rules import SETTING, KeptPrograms, StoredRules
+from deltalog.extensions.versions import VersionContents
+from deltalog.languages.stored_rules import SETTING, KeptPrograms
 from deltalog.program.column_names import names_from_json
 
 if TYPE_CHECKING:
@@ -29,10 +30,7 @@ def image(kb: KnowledgeBase) -> Image:
     if not isinstance(backend, LocalBackend):
         raise UsageError("snapshots are written by the local engine; use engine='local', or export from a pipeline")
     state = kb._completed()
-    numbers = tuple(sorted(map(int, state.program.scope.numbers)))
-    contents = SnapshotContents(
-        StoredRules.of(kb._rule_set), dict(kb.prefixes), kb._settings(kb._ontology), shape_of(state), numbers
-    )
+    contents = VersionContents.of(kb._rule_set, kb.prefixes, kb._settings(kb._ontology), state)
     return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary.frozen())
 
 

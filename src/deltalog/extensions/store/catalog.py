@@ -29,8 +29,8 @@ from uuid import uuid4
 
 from deltalog.core.errors import DataError
 from deltalog.core.tuning import Tuning
-from deltalog.extensions.store.files import NewerFormat
 from deltalog.extensions.store.log_entry import LogEntry
+from deltalog.extensions.versions import Growth, NewerFormat, check_format
 
 FORMAT = 1
 NAME = "catalog.db"
@@ -143,11 +143,7 @@ class Catalog:
             rows = self._connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchall()
         if not rows or not str(rows[0][0]).isdecimal():
             raise DataError(f"{self.path} is not the catalog of a store, or it is damaged")
-        if int(rows[0][0]) > FORMAT:
-            raise NewerFormat(
-                f"{self.path.parent}: a later release of deltalog wrote this store (format {rows[0][0]}, this release "
-                f"reads up to {FORMAT}); upgrade deltalog"
-            )
+        check_format(int(rows[0][0]), FORMAT, self.path.parent, "store")
 
     def close(self) -> None:
         self._connection.close()
@@ -251,12 +247,12 @@ class Catalog:
                 found.append(version)
         return found
 
-    def since(self, version: int) -> tuple[int, int]:
+    def since(self, version: int) -> Growth:
         """How many versions there are after one, and how many facts they changed."""
         with self._failing("read"):
             count = "SELECT count(*), coalesce(sum(added_facts + removed_facts), 0) FROM versions WHERE version > ?"
             changes, rows = self._connection.execute(count, (version,)).fetchone()
-        return int(changes), int(rows)
+        return Growth(int(changes), int(rows))
 
     def entries(self, after: int, last: int) -> Iterator[tuple[int, LogEntry]]:
         """The changes after a version, up to the last one, checked."""

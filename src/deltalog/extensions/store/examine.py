@@ -22,18 +22,16 @@ from deltalog.extensions.store.acknowledged import NAME as ACKNOWLEDGED
 from deltalog.extensions.store.acknowledged import Acknowledged, read_acknowledged
 from deltalog.extensions.store.arrays import MappedFile, StoredArray
 from deltalog.extensions.store.catalog import FORMAT, NAME, SnapshotRow, VersionRow, catalog_files, connected, log_file
-from deltalog.extensions.store.files import NewerFormat
 from deltalog.extensions.store.log_entry import LogEntry
 from deltalog.extensions.store.report import StoreProblem, missing_versions, ranges, spans
 from deltalog.extensions.store.snapshot_files import (
     DICTIONARY,
-    EXPLICIT,
     MANIFEST,
     RELATIONS,
-    SnapshotContents,
     read_manifest,
 )
 from deltalog.extensions.store.wal_file import damage_of_log
+from deltalog.extensions.versions import EXPLICIT, NewerFormat, VersionContents, check_format
 from deltalog.languages.deltalog.parser import parse_document
 from deltalog.languages.stored_rules import KeptPrograms
 
@@ -53,7 +51,7 @@ class FoundSnapshot:
     folder: Path
     row: SnapshotRow | None  # of the catalog
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    contents: SnapshotContents | None = None  # None: nothing of it can be used
+    contents: VersionContents | None = None  # None: nothing of it can be used
     problems: list[StoreProblem] = field(default_factory=list)
     terms: set[str] = field(default_factory=set)  # sound arrays of the dictionary
     keys: set[int] = field(default_factory=set)  # runs whose keys are sound
@@ -259,9 +257,11 @@ def examine_catalog(folder: Path, tuning: Tuning) -> FoundCatalog:
     except DataError as problem:
         return _unreadable(found, _without_path(problem, folder / NAME))
     if found.meta.get("format", "").isdecimal():
-        if int(found.meta["format"]) > FORMAT:
+        try:
+            check_format(int(found.meta["format"]), FORMAT, folder, "store")
+        except NewerFormat:
             found.close()
-            raise NewerFormat(f"{folder}: a later release of deltalog wrote this store; upgrade deltalog")
+            raise
     else:
         found.problems.append(StoreProblem(NAME, "it does not say its format", "nothing"))
     found.problems += [StoreProblem(NAME, f"SQLite: {each}", "the catalog") for each in _integrity(found.connection)]

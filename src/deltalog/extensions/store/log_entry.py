@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from deltalog.core.rules import Pred
 from deltalog.evaluation.backend import Backend
 from deltalog.extensions.store.fact_block import pack_facts, unpack_facts
-from deltalog.extensions.store.files import NewerFormat
+from deltalog.extensions.versions import NewerFormat
 from deltalog.languages.stored_rules import KeptPrograms
 from deltalog.program.rule_set import RuleSet
 
