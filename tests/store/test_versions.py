@@ -50,7 +50,7 @@ def test_the_manifest_of_a_state_is_read_and_written_again() -> None:
 
 
 def test_a_manifest_of_a_later_release_is_not_damaged() -> None:
-    with pytest.raises(NewerFormat, match="s: a later release of deltalog wrote this state .*; upgrade deltalog"):
+    with pytest.raises(NewerFormat, match=r"s: a later release of deltalog wrote this state .*; upgrade deltalog"):
         Manifest.parse(json.dumps({**STORED, "format": 2, "rules": "of another kind"}), "s")
     with pytest.raises(DataError, match="not the manifest"):
         Manifest.parse(json.dumps({**STORED, "rules": "of another kind"}), "s")

@@ -197,7 +197,7 @@ def _request(source: str) -> str:
     try:
         return Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(problem, "strerror", None) or "it is not UTF-8 text"
         raise DataError(f"{source} cannot be read ({reason})") from None
 
 

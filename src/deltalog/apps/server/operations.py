@@ -7,14 +7,14 @@ from typing import Any
 
 from deltalog import __version__
 from deltalog.apps.server.documents import JsonDocument
-from deltalog.apps.server.endpoints import Answered, Asked, Endpoint, HandlerWork, RouteCall, Service
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, Request, Response, RouteCall, Service
 from deltalog.apps.server.metrics import MEDIA_TYPE
 from deltalog.core.limits import resident_memory
 
 STARTED = time.time()
 
 
-def health(service: Service, _: Asked) -> JsonDocument:
+def health(service: Service, _: Request) -> JsonDocument:
     versions = service.versions
     facts = sum(_sizes(service).values())
     return {
@@ -34,7 +34,7 @@ def _sizes(service: Service) -> dict[Any, int]:
     return {pred: kb._backend.size(table) for pred, table in kb._completed().facts.whole()}
 
 
-def metrics(service: Service, _: Asked) -> Answered:
+def metrics(service: Service, _: Request) -> Response:
     versions = service.versions
     values = len(versions.present.kb._backend.dictionary)  # type: ignore[attr-defined]
     gauges: dict[str, tuple[str, float]] = {
@@ -46,10 +46,10 @@ def metrics(service: Service, _: Asked) -> Answered:
         "process_cpu_seconds_total": ("CPU time of the process.", time.process_time()),
         "process_start_time_seconds": ("When the server was started.", STARTED),
     }
-    return Answered(service.metrics.text(gauges), MEDIA_TYPE)
+    return Response(service.metrics.text(gauges), MEDIA_TYPE)
 
 
-def openapi(service: Service, _: Asked) -> JsonDocument:
+def openapi(service: Service, _: Request) -> JsonDocument:
     return service.describe()
 
 

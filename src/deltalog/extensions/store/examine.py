@@ -117,7 +117,7 @@ def _check_manifest(found: FoundSnapshot) -> None:
         raise ValueError("the number of facts is not that of the catalog")
     for _, _, stored, _ in stored_arrays(manifest):
         if stored.offset < 0 or any(n < 0 for n in stored.shape):
-            raise ValueError("an array has no place")
+            raise ValueError("an array has a negative offset or shape")
 
 
 def _check_arrays(found: FoundSnapshot) -> None:

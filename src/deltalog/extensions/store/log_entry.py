@@ -85,7 +85,7 @@ class LogEntry:
         added, removed = header["facts"]
         facts = data[end + 1 :]
         if len(facts) != added + removed:
-            raise ValueError("it has not as many bytes as it says")
+            raise ValueError(f"expected {added + removed} bytes of facts, got {len(facts)}")
         rules = RuleChange(tuple(header["added_rules"]), tuple(header["removed_rules"]))
         facts_of = facts[:added], facts[added:]
         return cls(rules, header["prefixes"], header["settings"], *facts_of, magic[0] == MAGIC_OF_PROGRAMS)

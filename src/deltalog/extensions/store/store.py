@@ -101,7 +101,7 @@ class Store:
     def open(cls, folder: Path, tuning: Tuning, readonly: bool = False) -> Store:
         """The store of a folder. A writer removes what another one has left unfinished."""
         if not folder.is_dir():
-            raise UsageError(f"{folder}: there is no such store; `deltalog run --store` and kb.save create one")
+            raise UsageError(f"{folder}: no such store; `deltalog run --store` and kb.save create one")
         Catalog.open(folder, tuning, readonly=True).close()  # before a lock is made in a folder that is no store
         lock = None if readonly else WriterLock.take(folder)
         try:
@@ -301,7 +301,7 @@ class Store:
             snapshot = _write(self.place, self.version, image, check)
         except OSError as problem:
             reason = problem.strerror or problem
-            raise DataError(f"{self.folder} cannot be written ({reason}); there is no new snapshot") from None
+            raise DataError(f"{self.folder} cannot be written ({reason}); no snapshot was taken") from None
         self.catalog.add_snapshot(snapshot)
         self._since = Growth()
         return snapshot, self._drop(keep or self.tuning.store_kept_snapshots)
