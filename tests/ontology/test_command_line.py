@@ -91,7 +91,7 @@ def test_ready_made_rules(deltalog: Run) -> None:
 def test_wrong_usage(deltalog: Run) -> None:
     assert deltalog("run", "--data", "data.ttl")[0] == 2
     code, _, err = deltalog("ontology", "none.owl")
-    assert (code, err) == (1, "error: none.owl: no such file or folder\n")
+    assert (code, err) == (1, "error: none.owl: there is no such file or folder\n")
     Path("zoo.ofn").write_text("Ontology()")
     code, _, err = deltalog("ontology", "zoo.ofn")
     assert code == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -72,9 +72,6 @@ class Service:
     versions: Versions
     metrics: Metrics
     describe: Callable[[], dict[str, Any]]  # in OpenAPI
-
-
-Events = AsyncIterator[str]
 
 
 @dataclass(frozen=True)

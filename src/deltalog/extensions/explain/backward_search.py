@@ -119,10 +119,6 @@ class BackwardSearch(Generic[T]):
         while self.root.height > self.horizon and not self.exhausted:
             self.deepen()
 
-    def is_least(self, node: SearchedFact) -> bool:
-        """Whether the height of a fact is known to be the least."""
-        return node.height + node.level <= self.horizon or self.exhausted
-
     # Backward.
 
     def _add(self, facts: Collection[FactKey], level: int) -> None:

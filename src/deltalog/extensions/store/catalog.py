@@ -197,7 +197,7 @@ class Catalog:
 
     def _checked(self, row: Sequence[Any], types: str) -> Sequence[Any]:
         """A row whose values have the types of its columns (SQLite lets a column have any)."""
-        if [type(value).__name__[0] for value in row] != list(types):
+        if not has_types(row, types):
             raise DataError(f"{self.path} is damaged: a row has values of other types; {REPAIR}")
         return row
 
@@ -353,6 +353,11 @@ def _opened(path: Path, tuning: Tuning, mode: str, more: str = "") -> sqlite3.Co
 def connected(path: Path, tuning: Tuning, readonly: bool) -> sqlite3.Connection:
     """A connection to a catalog; DataError if there is none."""
     return _connect(path, tuning, "ro" if readonly else "rw")[0]
+
+
+def has_types(row: Sequence[Any], types: str) -> bool:
+    """Whether the values of a row have the types of its columns, by their first letters."""
+    return [type(value).__name__[0] for value in row] == list(types)
 
 
 def catalog_files(folder: Path) -> list[Path]:
