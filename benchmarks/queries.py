@@ -196,7 +196,7 @@ def _cell(name: str, value: Any) -> str:
 
 def report(folder: Path, measured: Sequence[Measured]) -> None:
     """Results, table and plots in a folder."""
-    from deltalog.evaluation.goals.bar_chart import bars
+    from deltalog.core.render.bars import bars
 
     folder.mkdir(parents=True, exist_ok=True)
     lines = [line(one) for one in (*measured, together(measured))]

@@ -9,7 +9,7 @@ import pytest
 
 import deltalog
 from deltalog import IRI, BlankNode, KnowledgeBase, Literal, UsageError
-from deltalog.core.html_table import ROWS, html_table
+from deltalog.core.render.html import ROWS, html_preview
 
 PATHS = "path(X, Y) :- edge(X, Y).  path(X, Z) :- path(X, Y), edge(Y, Z)."
 
@@ -66,10 +66,10 @@ def test_tables_of_notebooks(kb: KnowledgeBase) -> None:
 
 
 def test_a_table_is_short_and_escaped() -> None:
-    html = html_table(["<x>"], [[n] for n in range(1000)], 1000, "a & b")
+    html = html_preview(["<x>"], [[n] for n in range(1000)], 1000, "a & b")
     assert "&lt;x&gt;" in html and "a &amp; b" in html
     assert html.count("<tr>") == ROWS + 1 and f"{1000 - ROWS:,} more" in html
-    long = html_table(["x"], [["<" * 500]], 1)
+    long = html_preview(["x"], [["<" * 500]], 1)
     assert "<" * 10 not in long and "…" in long
 
 
@@ -85,7 +85,7 @@ def test_a_table_is_short_and_escaped() -> None:
     ],
 )
 def test_values_in_tables(value: object, text: str) -> None:
-    assert text in html_table(["x"], [[value]], 1)
+    assert text in html_preview(["x"], [[value]], 1)
 
 
 def test_a_knowledge_base_is_a_mapping_of_predicates(kb: KnowledgeBase) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from deltalog import KnowledgeBase
-from deltalog.core.text_table import cut, places, text_table
+from deltalog.core.render.text_table import text_table
+from deltalog.core.render.text_width import columns, cut_end
 from deltalog.core.watching import FileRead, Watcher, watching
 from deltalog.evaluation.report import Round, RoundSeries
 from deltalog.knowledge_base.progress_bar import Status, described
@@ -103,8 +104,8 @@ def test_a_bar_on_a_terminal_is_gone_after_an_interrupt(tmp_path: Path) -> None:
 
 def test_tables_fit_the_window() -> None:
     lines = list(text_table(["name", "n"], [["漢字", "1"], ["long " * 20, "10"]], [False, True], 30))
-    assert lines[0].split() == ["name", "n"] and max(map(places, lines)) == 30
+    assert lines[0].split() == ["name", "n"] and max(map(columns, lines)) == 30
     assert lines[2].endswith(" 1") and "…" in lines[3]
-    assert (places("漢字"), places("e\u0301"), cut("abcdef", 4), cut("漢字漢", 4)) == (4, 1, "abc…", "漢…")
+    assert (columns("漢字"), columns("e\u0301"), cut_end("abcdef", 4), cut_end("漢字漢", 4)) == (4, 1, "abc…", "漢…")
     assert list(text_table(["a"], [["x\ty\x1b[0m"]]))[2] == "x\\ty\\x1b[0m"
     assert list(text_table([], [])) == ["", ""]

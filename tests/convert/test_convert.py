@@ -1,4 +1,4 @@
-"""`deltalog convert`: a program in other languages, and what cannot be said there."""
+"""`deltalog convert`: a program in other languages, and what cannot be expressed in it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", str(fine), "--to", "souffle"]) == 0
     assert '.input q\np(X) :- q(X, "a").\n.output p\n' in capsys.readouterr().out
     assert main(["convert", str(PROGRAM), "--to", "nemo"]) == 1
-    assert "cannot be said in nemo" in capsys.readouterr().err
+    assert "cannot be expressed in nemo" in capsys.readouterr().err
 
 
 if __name__ == "__main__":

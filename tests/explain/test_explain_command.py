@@ -99,7 +99,7 @@ def test_all_depth_and_steps(deltalog: Run, tmp_path: Path) -> None:
     [
         (["paths.dl"], 2, "the following arguments are required"),
         ([*RUN[1:], "--format", "png"], 2, "invalid choice: 'png'"),
-        ([*RUN[1:], "--all", "0"], 2, "0 is too small"),
+        ([*RUN[1:], "--all", "0"], 2, "must be at least 1, got 0"),
         ([*RUN[1:], "--steps", "some"], 2, "'some' is not a number"),
         (["none.dl", "p(a)"], 1, "none.dl"),
         (["paths.dl", "path(a, ?x)"], 1, "a fact has no variables"),

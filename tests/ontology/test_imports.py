@@ -119,9 +119,7 @@ def test_what_another_document_imports_stays(zoo: Path) -> None:
 
 def test_the_network_is_never_asked(zoo: Path) -> None:
     catalog(zoo.parent, f'<uri name="{TOP}" uri="http://127.0.0.1:9/top.ttl"/>')
-    with pytest.warns(
-        UserWarning, match="catalog-v001.xml says that it is http://127.0.0.1:9/top.ttl, which is no file"
-    ):
+    with pytest.warns(UserWarning, match="catalog-v001.xml maps it to http://127.0.0.1:9/top.ttl, which is not a file"):
         KnowledgeBase(ontology=zoo)
 
 

@@ -47,7 +47,7 @@ def test_many_predicates_are_drawn_soon() -> None:
     names = [f"p{i}" for i in range(60)]
     rules = parse("  ".join(f"{a}(X) :- {b}(X)." for a in names for b in names if a != b))
     drawn = draw_lineage(lineage({"s": [Pred("p0", 1)]}, rules, (), [(SinkSpec("p9", "p9"), Pred("p9", 1))]))
-    assert drawn.count("<rect") == 62
+    assert drawn.count("<g ") == 62
 
 
 def test_the_page() -> None:
@@ -65,7 +65,7 @@ def test_the_page() -> None:
     )
     page = as_html(report)
     assert "<h1>trains &lt;1&gt;</h1>" in page and "6,003 facts, 6,000 of them derived" in page
-    assert '<td class="number">1,234</td><td class="number">0.50</td>' in page
-    assert "<td>&lt;a&gt;</td>" in page and ">7</td>" in page
+    assert re.search('text-align:right">1,234</td><td style="[^"]*text-align:right">0.50</td>', page)
+    assert 'text-align:left">&lt;a&gt;</td>' in page and ">7</td>" in page
     assert re.findall(r"<h2>(\w+)", page) == ["Lineage", "Sources", "Sinks", "Constraints", "Stages", "Facts", "Rules"]
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)

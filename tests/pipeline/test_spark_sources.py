@@ -191,7 +191,7 @@ def test_nulls_are_dropped_or_replaced(tmp_path: Path, spark: Any) -> None:
     (problem,) = pipeline(
         tmp_path, text, "sources.e.nulls=0.5", kept.replace(', {column = "a", as = "again"}', ', "c"')
     ).check(spark)
-    assert "the column 'a' is of the type int, and 0.5 is no value of it" in problem.message
+    assert "the column 'a' has the type int, which has no value 0.5" in problem.message
 
 
 def test_rdf_of_another_file_system(tmp_path: Path, spark: Any) -> None:

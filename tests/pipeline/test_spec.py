@@ -171,7 +171,7 @@ def test_the_command_line_reports_all_mistakes(capsys: pytest.CaptureFixture[str
             f"{file.parent}/{line}\n" for line in file.with_suffix(".stderr").read_text().splitlines()
         )
     assert main(["pipeline", "check", str(file), "--json"]) == 2
-    assert '"place": "", "message": "there are no rules' in capsys.readouterr().out
+    assert '"place": "", "message": "no rules' in capsys.readouterr().out
 
 
 def test_wrong_rules_start_no_spark(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ print("pyspark" in sys.modules)
     assert "pipeline.toml: rules: " in said
     assert "rules.dl:1:9: error: the head needs a value for Z" in said
     assert "rules.dl:2:" in said
-    assert "more.dl: there is no such file" in said
+    assert "more.dl: no such file" in said
     assert said.endswith("False\n")
 
 

@@ -13,7 +13,7 @@ import pytest
 from serving import Event, client, events, knowledge_base, post, running
 
 from deltalog import IRI, KnowledgeBase
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.settings import Settings
 from deltalog.apps.server.subscriptions import GoalDeltas, Watched
 from deltalog.apps.server.versions import Versions
@@ -121,7 +121,7 @@ def test_what_is_no_longer_known_is_not_told() -> None:
     steps = versions.since(3)
     assert steps is not None and [step.number for step in steps] == [4, 5, 6, 7]
     assert [deltas.of(step, one).added for step in steps] == [[(2,)], [(3,)], [(4,)], [(5,)]]
-    with pytest.raises(Refused):
+    with pytest.raises(HTTPError):
         deltas.of(steps[0], two)
     assert [sorted(deltas.of(step, two).added) for step in steps[2:]] == [[], []]
 
@@ -168,7 +168,7 @@ def test_a_stream_from_an_answer_on() -> None:
         assert sorted(rows) == [["z"]]
 
 
-def test_clients_who_come_back() -> None:
+def test_reconnecting_clients() -> None:
     with running(recent_changes=3) as server, httpx2.Client(base_url=server.address, timeout=300) as made:
         with stream(server.address, predicate="edge") as found:
             assert next(found) == Event("start", 1, {"version": 1, "columns": ["_0", "_1"]})
@@ -183,7 +183,7 @@ def test_clients_who_come_back() -> None:
             assert made.get("/facts/edge", params={"cursor": f"{other}-1"}).status_code == 410
         with stream(server.address, predicate="edge", since=1) as found:
             reset = next(found)
-            assert reset.name == "reset" and reset.id == 6 and "not known any more" in reset.data["reason"]
+            assert reset.name == "reset" and reset.id == 6 and "no longer kept" in reset.data["reason"]
             post(made, "/update", {"remove": {"edge": [[0, 0]]}})
             assert next(found) == Event("change", 7, {"version": 7, "added": [], "removed": [[0, 0]]})
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deltalog.apps.server.app import ENDPOINTS
 from deltalog.apps.server.endpoints import JSON, Endpoint
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.fields import from_document, parse_json
 from deltalog.apps.server.openapi import describe
 from deltalog.apps.server.settings import Settings
@@ -98,7 +98,7 @@ def test_what_the_schema_excludes_is_refused(endpoint: Endpoint) -> None:
             if allows(fields[name], value):
                 read(endpoint, document)
             else:
-                with pytest.raises(Refused):
+                with pytest.raises(HTTPError):
                     read(endpoint, document)
 
 

@@ -14,7 +14,7 @@ from serving import client
 from starlette.testclient import TestClient
 
 from deltalog import IRI, KnowledgeBase, UsageError
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.negotiation import negotiated
 
 QUERY, FORM = "application/sparql-query", "application/x-www-form-urlencoded"
@@ -93,7 +93,7 @@ def test_preferences() -> None:
     assert negotiated("a/b;q=0, a/*", offered) == "a/c"
     assert negotiated("*/*;q=0.1, a/c;q=0.1", offered) == "a/b"
     for header in ("x/y", "*/*;q=0", "a/b;q=0", "d/e;q=x"):
-        with pytest.raises(Refused):
+        with pytest.raises(HTTPError):
             negotiated(header, offered)
 
 

@@ -300,7 +300,7 @@ def test_known_rules_and_prefixes_make_no_version(deltalog: Run, tmp_path: Path)
 
 def test_a_snapshot_that_fails_is_a_warning(deltalog: Run, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
-        raise DataError("g cannot be written (No space left on device); there is no new snapshot")
+        raise DataError("g cannot be written (No space left on device); no snapshot was taken")
 
     monkeypatch.setattr(Store, "is_due", lambda *_: "many changes")
     monkeypatch.setattr(Store, "take_snapshot", full)
@@ -308,7 +308,7 @@ def test_a_snapshot_that_fails_is_a_warning(deltalog: Run, graph: Path, monkeypa
     assert (code, json.loads(out)["version"]) == (0, 2)
     assert set(err.splitlines()) == {
         "warning: no snapshot was taken, and the next opening takes longer: g cannot be written (No space left on "
-        "device); there is no new snapshot"
+        "device); no snapshot was taken"
     }
 
 
@@ -339,7 +339,7 @@ def test_queries_write_nothing(deltalog: Run, graph: Path, tmp_path: Path) -> No
     ("arguments", "says"),
     [
         (["query", "g", "path(a, ?x)", "--data", "edge.csv"], "--data goes with a program; `deltalog update STORE"),
-        (["query", "paths.dl", "path(a, ?x)", "--at", "1"], "--at goes with a store, and paths.dl is none"),
+        (["query", "paths.dl", "path(a, ?x)", "--at", "1"], "--at needs a store, and paths.dl is not one"),
         (["query", "g", "path(a, ?x)", "--at", "0"], "0 is not a number of a version; write a whole number from 1 on"),
         (["update", "g"], "nothing to do; use --add, --remove, --add-rules, --remove-rules or --sparql"),
         (["store", "compact", "g", "--out", "o"], "--out goes with export, not with compact"),
@@ -499,7 +499,7 @@ def test_what_is_no_store(deltalog: Run, graph: Path, tmp_path: Path, command: t
     assert said() == "error: g/catalog.db is a symbolic link; a store has plain files of its own\n"
     graph.rename(tmp_path / "h")
     if command[0] != "query":  # a program, by its name
-        assert said() == "error: g: there is no such store; `deltalog run --store` and kb.save create one\n"
+        assert said() == "error: g: no such store; `deltalog run --store` and kb.save create one\n"
 
 
 def test_a_damaged_snapshot_is_named(deltalog: Run, graph: Path) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.concurrency.interrupts import shielded
-from deltalog.core.html_table import html_table
 from deltalog.core.naming import Names
+from deltalog.core.render.html import html_preview
 from deltalog.core.rules import QUADS, Pred, Rule
 from deltalog.core.terms import Value
 from deltalog.evaluation.facts import Facts, of_predicate
@@ -79,7 +79,7 @@ class Difference(Mapping[str, Facts[Any]]):
     def _repr_html_(self) -> str:
         counts = sorted(self.counts().items(), key=lambda each: (-each[1], each[0]))
         rows, total = ((name, f"{count:,}") for name, count in counts), sum(count for _, count in counts)
-        return html_table(("predicate", "facts") if counts else (), rows, len(counts), f"{total:,} facts")
+        return html_preview(("predicate", "facts") if counts else (), rows, len(counts), f"{total:,} facts")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _detached, (dict(self._facts),)
@@ -130,7 +130,7 @@ class Change:
         caption = f"{sum(added.values()):,} facts added, {sum(removed.values()):,} removed"
         if self._changes_rules:
             caption += f"; {len(self.added_rules)} rules added, {len(self.removed_rules)} removed"
-        return html_table(("predicate", "added", "removed") if names else (), rows, len(names), caption)
+        return html_preview(("predicate", "added", "removed") if names else (), rows, len(names), caption)
 
     @shielded
     def write(self, folder: str | PathLike[str], format: str = "csv") -> None:

@@ -10,8 +10,8 @@ from deltalog.core.arguments import checked_text, names_of, told
 from deltalog.core.concurrency.interrupts import shielded
 from deltalog.core.errors import UsageError
 from deltalog.core.extras import extra_package
-from deltalog.core.html_table import html_table
 from deltalog.core.limits import count
+from deltalog.core.render.html import html_preview
 from deltalog.core.terms import Value
 from deltalog.formats.detached_rows import DetachedRows
 
@@ -103,7 +103,7 @@ class Facts(Generic[T]):
 
     @shielded
     def _repr_html_(self) -> str:
-        return html_table(self.columns, self, len(self), f"{len(self):,} rows")
+        return html_preview(self.columns, self, len(self), f"{len(self):,} rows")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Facts, (self.columns, list(self), DetachedRows())

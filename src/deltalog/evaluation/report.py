@@ -189,11 +189,11 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        from deltalog.core.html_table import html_table
+        from deltalog.core.render.html import html_preview
 
         counts = sorted(self.per_predicate.items(), key=lambda each: (-each[1], each[0]))
         rows = ((name, f"{count:,}") for name, count in counts)
-        return html_table(("predicate", "facts"), rows, len(counts), self._summary)
+        return html_preview(("predicate", "facts"), rows, len(counts), self._summary)
 
 
 Observer = Callable[[RoundSeries], None]

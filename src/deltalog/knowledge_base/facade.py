@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from deltalog.core.concurrency.interrupts import shielded
 from deltalog.core.errors import Diagnostic
 from deltalog.core.limits import Limits
+from deltalog.core.render.notebook_text import PlainText, SvgText
 from deltalog.core.rules import Rule
-from deltalog.core.shown_text import PlainText, SvgText
 from deltalog.core.table_options import TableKeywords
 from deltalog.evaluation.change import Change
 from deltalog.evaluation.facts import Facts

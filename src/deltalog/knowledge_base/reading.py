@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from deltalog.core.arguments import names_of
-from deltalog.core.shown_text import PlainText, SvgText
+from deltalog.core.render.notebook_text import PlainText, SvgText
 from deltalog.core.watching import watcher
 from deltalog.extensions.ontology.extension import ontology_of
 from deltalog.formats.files import local_path
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 def html(session: Session, caption: str) -> str:
     """The predicates with the numbers of their facts, as a table."""
-    from deltalog.core.html_table import html_table
+    from deltalog.core.render.html import html_preview
 
     counts = session.report().per_predicate if session.state.is_complete else {}
     rows = ((name, f"{n:,}") for name, n in sorted(counts.items(), key=lambda each: (-each[1], each[0])))
-    return html_table(("predicate", "facts") if counts else (), rows, len(counts), caption)
+    return html_preview(("predicate", "facts") if counts else (), rows, len(counts), caption)
 
 
 def plan(session: Session) -> PlainText:

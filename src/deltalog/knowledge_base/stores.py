@@ -23,7 +23,7 @@ from deltalog.engines.local import LocalBackend
 from deltalog.engines.local.workers import Workers
 from deltalog.evaluation.backend import Backend, united, without
 from deltalog.evaluation.goals.selector import Model
-from deltalog.evaluation.maintenance.snapshot import explicit_delta, restored, shape, shape_of, stored_relations
+from deltalog.evaluation.maintenance.snapshot import explicit_delta, restored, shape, stored_relations
 from deltalog.evaluation.maintenance.update_state import count_visible
 from deltalog.evaluation.report import Report
 from deltalog.evaluation.state import Delta, Request, State, apply
@@ -33,12 +33,13 @@ from deltalog.extensions.ontology.rewrite_request import axioms_among
 from deltalog.extensions.store import files
 from deltalog.extensions.store.catalog import VersionRow, now
 from deltalog.extensions.store.log_entry import LogEntry, RuleChange, packed, unpacked
-from deltalog.extensions.store.snapshot_files import SnapshotContents, StoredTables
+from deltalog.extensions.store.snapshot_files import StoredTables
 from deltalog.extensions.store.store import Dropped, Image, Store, StoredVersion
+from deltalog.extensions.versions import VersionContents
 from deltalog.formats.files import local_path
 from deltalog.knowledge_base.kept_programs import KEPT, check_storable, kept_programs
 from deltalog.knowledge_base.session import Session
-from deltalog.languages.stored_rules import KeptPrograms, StoredRules
+from deltalog.languages.stored_rules import KeptPrograms
 from deltalog.program import analyse
 from deltalog.program.column_names import names_as_json, names_from_json
 from deltalog.program.rule_set import RuleSet
@@ -253,10 +254,7 @@ def _image(session: Session) -> Image:
     if not isinstance(backend, LocalBackend):
         raise UsageError("snapshots are written by the local engine; use engine='local', or export from a pipeline")
     made, state = session.completed(), session.state
-    numbers = tuple(sorted(map(int, made.program.scope.numbers)))
-    settings = settings_of(session, state)
-    rules = StoredRules.of(state.rule_set)
-    contents = SnapshotContents(rules, dict(state.prefixes), settings, shape_of(made), numbers)
+    contents = VersionContents.of(state.rule_set, state.prefixes, settings_of(session, state), made)
     return Image(contents, StoredTables(made.explicit, stored_relations(made, False)), backend.dictionary.frozen())
 
 

@@ -56,7 +56,7 @@ def prepare_spark(choice: EngineChoice, data: Iterable[Path], say: Callable[[str
     from deltalog.engines.spark.startup.session import own_process
 
     if missing := [path for path in data if not path.exists()]:
-        raise DataError(f"{missing[0]}: there is no such file or folder")
+        raise DataError(f"{missing[0]}: no such file or folder")
     say(f"starting Spark ({choice.reason})")
     own_process()
 

@@ -1,4 +1,4 @@
-"""`deltalog convert`: a program in another language, and what cannot be said there."""
+"""`deltalog convert`: a program in another language, and what cannot be expressed in it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from deltalog.languages.registry import TARGETS, converted
 def parser() -> ArgumentParser:
     made = command_parser(
         "convert",
-        "Print programs in another language. What cannot be said there is named on standard error, and left out.",
-        "Exit codes: 0 everything is said; 1 an error in the input, or something cannot be said; 2 wrong usage.",
+        "Print programs in another language. Parts that it cannot express are left out, and listed on standard error.",
+        "Exit codes: 0 everything was converted; 1 an error in the input, or parts are left out; 2 wrong usage.",
     )
     add_programs(made)
     add_language(made)
@@ -37,5 +37,5 @@ def run(options: Namespace) -> int:
         return 0
     for diagnostic in result.lost:
         print(f"{diagnostic}\n", file=sys.stderr)
-    print(f"{counted(len(result.lost), 'part')} of the program cannot be said in {options.to}", file=sys.stderr)
+    print(f"{counted(len(result.lost), 'part')} of the program cannot be expressed in {options.to}", file=sys.stderr)
     return ERROR

@@ -36,9 +36,10 @@ def run(options: Namespace) -> int:
 
 def table(versions: Sequence[VersionRow], snapshots: Sequence[SnapshotRow], openable: Sequence[int]) -> Iterator[str]:
     """A line for each version, and which of them can be opened."""
+    from deltalog.core.render.text_table import text_table
     from deltalog.extensions.store.report import ranges, spans
 
-    yield f"{'version':>7}  {'time':<23}  {'size':>9}  change"
+    rows = []
     stored, can_be_opened = {snapshot.version: snapshot for snapshot in snapshots}, set(openable)
     for row in versions:
         snapshot, notes, size = stored.get(row.version), [_change(row)], 0
@@ -48,7 +49,9 @@ def table(versions: Sequence[VersionRow], snapshots: Sequence[SnapshotRow], open
             notes.append("dropped" if row.version < min(stored, default=0) else "lost to damage")
         if snapshot is not None:
             notes.append("snapshot")
-        yield f"{row.version:>7}  {row.time[:23].replace('T', ' ')}  {size_text(size):>9}  {'; '.join(notes)}"
+        rows.append((str(row.version), row.time[:23].replace("T", " "), size_text(size), "; ".join(notes)))
+    header = "version", f"{'time':<23}", f"{'size':>9}", "change"
+    yield from text_table(header, rows, (True, False, True, False), underlined=False)
     noun = "version" if len(openable) == 1 else "versions"
     yield f"{noun} {spans(ranges(openable)) or 'none'} can be opened; times are UTC"
 

@@ -106,7 +106,7 @@ def _unknown_command(word: str) -> str:
 
     near = get_close_matches(word, COMMANDS, 1)
     hint = f"did you mean `deltalog {near[0]}`?" if near else "`deltalog --help` lists them"
-    return f"there is no command {word!r}; {hint}"
+    return f"unknown command {word!r}; {hint}"
 
 
 def _guarded(command: Callable[[], int]) -> int:

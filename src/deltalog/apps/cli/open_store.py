@@ -59,7 +59,7 @@ def mismatch(paths: Sequence[Path], options: Namespace) -> str | None:
     if stores and options.data:
         return "--data goes with a program; `deltalog update STORE --add` adds facts to a store"
     if not stores and options.at is not None:
-        return f"--at goes with a store{f', and {paths[0]} is none' if paths else ''}"
+        return f"--at needs a store{f', and {paths[0]} is not one' if paths else ''}"
     return None
 
 

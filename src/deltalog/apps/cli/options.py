@@ -142,7 +142,7 @@ def add_tables(parser: ArgumentParser) -> None:
     add("--types", metavar="TYPES", type=type_list, help=types)
     nulls = "what becomes of a row with an empty cell: error, drop, or a text or number that takes its place"
     add("--nulls", metavar="WHAT", type=null_policy, help=nulls)
-    texts = "a text that is no value, instead of the empty one; may be repeated"
+    texts = "a text that means null, instead of the empty one; may be repeated"
     add("--null-value", metavar="TEXT", action="append", help=texts)
 
 
@@ -344,7 +344,7 @@ def count(text: str) -> int:
 
 def positive(text: str) -> int:
     if (number := count(text)) < 1:
-        raise ArgumentTypeError(f"{text} is too small; write a whole number from 1 on")
+        raise ArgumentTypeError(f"must be at least 1, got {text}")
     return number
 
 
@@ -363,7 +363,7 @@ def type_list(text: str) -> Any:
     pairs = [part.partition("=") for part in text.split(",")]
     by_column = [(_name_or_number(name), type) for name, equals, type in pairs if equals]
     if by_column and len(by_column) < len(pairs):
-        raise ArgumentTypeError(f"give a type to each column in order, or to some by name, and not both: {text}")
+        raise ArgumentTypeError(f"give either a type for each column in order, or types of columns by name: {text}")
     return by_column or [name.strip() for name, _, _ in pairs]
 
 

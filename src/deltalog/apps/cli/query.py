@@ -108,7 +108,7 @@ def _take_words(options: Namespace) -> str:
     else:
         programs = options.words
         if any(not Path(word).exists() and not word.startswith("@") for word in programs):
-            return "give a goal, or --file FILE, and not both; and programs that are there"
+            return "give either a goal or --file FILE, and existing programs"
     options.programs = [Path(word) for word in programs]
     if programs or options.ontology or options.profile:
         return ""

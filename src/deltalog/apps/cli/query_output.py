@@ -104,9 +104,9 @@ class Output(NamedTuple):
         if len(answered) > 1:
             raise UsageError(f"parquet is a format for the answers of one goal, and there are {len(answered)}")
         if not answered[0].answers.columns:
-            raise UsageError("there is no format 'parquet' for a truth value; choose json or csv")
+            raise UsageError("a truth value cannot be written as parquet; choose json or csv")
         if self.width is not None:
-            raise UsageError("parquet is no text for a terminal; write it by --out FILE")
+            raise UsageError("parquet is not text; write it to a file with --out FILE")
         self.stream.flush()
         parquet.write_table(answered[0].answers.to_arrow(), self.stream.buffer)
 

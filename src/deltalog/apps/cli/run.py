@@ -264,7 +264,7 @@ def _warn_of_no_facts(kb: KnowledgeBase, options: Namespace) -> None:
     if idle and not kb.explicit_facts:
         from deltalog.core.user_warnings import warn
 
-        warn("there are no facts, so nothing can be derived; --data PATH gives files of facts")
+        warn("no facts, so nothing can be derived; --data PATH names files of facts")
 
 
 def _ontology_line(ontology: Ontology) -> str:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from deltalog.apps.cli.options import counted
+from deltalog.core.render.text_table import text_table
 
 if TYPE_CHECKING:
     from deltalog.evaluation.report import Report
@@ -45,9 +46,8 @@ def as_json(report: Report) -> dict[str, Any]:
 def summary(report: Report, most: int = ROWS_SHOWN) -> str:
     """The end of a run: the largest predicates, and five lines of figures."""
     counts = sorted(report.per_predicate.items(), key=lambda item: (-item[1], item[0]))
-    width = max([len(name) for name, _ in counts[:most]] + [len("predicate")])
-    lines = [f"{'predicate':<{width}} {'facts':>15}"]
-    lines += [f"{name:<{width}} {count:>15,}" for name, count in counts[:most]]
+    rows = [(name, f"{count:,}") for name, count in counts[:most]]
+    lines = list(text_table(("predicate", f"{'facts':>14}"), rows, (False, True), underlined=False))
     if len(counts) > most:
         lines.append(f"... and {counted(len(counts) - most, 'more predicate')}")
     seconds = ", ".join(f"{phase} {taken:.2f} s" for phase, taken in report.seconds.items())

@@ -181,7 +181,7 @@ def _write(
     depths: Sequence[int],
     ablation: dict[str, float],
 ) -> None:
-    from deltalog.evaluation.goals.bar_chart import bars
+    from deltalog.core.render.bars import bars
 
     parts = {name: part for name, part in _parts(evaluations[0].examples, depths).items() if part}
     by_part = {name: {e.classifier: 100 * e.accuracy(part) for e in evaluations} for name, part in parts.items()}

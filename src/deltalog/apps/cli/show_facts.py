@@ -38,7 +38,7 @@ def row_limit(text: str) -> int:
     try:
         return count(text)
     except ArgumentTypeError:
-        raise ArgumentTypeError(f"{text!r} is no number of rows; write a whole number, or all") from None
+        raise ArgumentTypeError(f"expected a whole number, or all, got {text!r}") from None
 
 
 class ShownFacts(NamedTuple):

@@ -23,6 +23,7 @@ from deltalog.apps.cli.options import (
     wrong_usage,
 )
 from deltalog.core.errors import DataError
+from deltalog.core.render.text_table import text_table
 from deltalog.formats.formats import OUTPUT_FORMATS
 
 if TYPE_CHECKING:
@@ -135,9 +136,9 @@ class UpdateDone(NamedTuple):
         """A table of the predicates with the largest changes, and a sentence."""
         counts = {name: (self.added.get(name, 0), self.removed.get(name, 0)) for name in self.added | self.removed}
         largest = sorted(counts.items(), key=lambda item: (-sum(item[1]), item[0]))
-        width = max([len(name) for name, _ in largest[:ROWS_SHOWN]] + [len("predicate")])
-        lines = [f"{'predicate':<{width}} {'added':>12} {'removed':>12}"] if counts else []
-        lines += [f"{name:<{width}} {added:>12,} {removed:>12,}" for name, (added, removed) in largest[:ROWS_SHOWN]]
+        header = "predicate", f"{'added':>11}", f"{'removed':>11}"
+        rows = [(name, *(f"{count:,}" for count in pair)) for name, pair in largest[:ROWS_SHOWN]]
+        lines = list(text_table(header, rows, (False, True, True), underlined=False)) if counts else []
         if len(counts) > ROWS_SHOWN:
             lines.append(f"... and {counted(len(counts) - ROWS_SHOWN, 'more predicate')}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), self._sentence()])
@@ -196,7 +197,7 @@ def _request(source: str) -> str:
     try:
         return Path(source).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(problem, "strerror", None) or "it is not UTF-8 text"
         raise DataError(f"{source} cannot be read ({reason})") from None
 
 

@@ -106,7 +106,7 @@ def check_rules(found: Checked) -> Program | None:
     spec = found.spec
     missing = [path for path in spec.rules if not path.is_file()]
     for path in missing:
-        found.say("rules", f"{path}: there is no such file")
+        found.say("rules", f"{path}: no such file")
     if missing:
         return None
     try:
@@ -142,7 +142,7 @@ def _paths_exist(paths: Iterable[str], place: str, found: Checked, spark: Any) -
     for path in paths:
         with reported(found, place) as state:
             if not Hadoop(spark).glob(path):
-                found.say(place, f"{path}: there is no such file or folder")
+                found.say(place, f"{path}: no such file or folder")
                 fine = False
         fine = fine and not state.failed
     return fine
@@ -157,9 +157,7 @@ def _has_columns(source: SourceSpec, frame: DataFrame, found: Checked) -> bool:
         if name.lower() not in there:
             near = get_close_matches(name, frame.columns, 1)
             hint = f"did you mean {near[0]!r}? The" if near else "the"
-            found.say(
-                f"{source.place}.{key}", f"there is no column {name!r}; {hint} columns are {_listed(frame.columns)}"
-            )
+            found.say(f"{source.place}.{key}", f"unknown column {name!r}; {hint} columns are {_listed(frame.columns)}")
             fine = False
     return fine
 
@@ -186,7 +184,7 @@ def _has_types(source: SourceSpec, frame: DataFrame, found: Checked) -> bool:
             fine = False
         elif replaces(source, type_) and not _fits(source.nulls, type_):
             advice = "cast the column with type, or choose a value of its type"
-            message = f"the column {column.column!r} is of the type {type_}, and {source.nulls} is no value of it"
+            message = f"the column {column.column!r} has the type {type_}, which has no value {source.nulls}"
             found.say(f"{source.place}.nulls", f"{message}; {advice}")
             fine = False
     return _has_order(source, fields, found) and fine
@@ -326,7 +324,7 @@ def _find(predicate: str, place: str, known: KnownPreds, found: Checked) -> Pred
         if known.open or split(predicate)[0] in known.unread:
             return None
         if "did you mean" not in message:
-            message = f"there is no predicate {predicate!r}; there are {', '.join(known.names.by_name)}"
+            message = f"unknown predicate {predicate!r}; the predicates are {', '.join(known.names.by_name)}"
     found.say(place, message)
     return None
 
@@ -345,14 +343,14 @@ def _check_columns(sink: SinkSpec, found: Checked, program: Program, known: Know
         found.say(f"{sink.place}.predicate", f"{pred} has no arguments, and so no columns to write")
     elif len(columns) != pred.arity:
         needed = _counted(pred.arity, "argument")
-        found.say(f"{sink.place}.columns", f"{pred.name} has {needed}; give as many names, and not {len(columns)}")
+        found.say(f"{sink.place}.columns", f"{pred.name} has {needed}; columns names {len(columns)}")
         return
     for name in sink.partition_by:
         if name.lower() not in map(str.lower, columns):
-            message = f"there is no column {name!r}; the columns are {_listed(columns)}"
+            message = f"unknown column {name!r}; the columns are {_listed(columns)}"
             found.say(f"{sink.place}.partition_by", message)
     if pred.arity and len(sink.partition_by) >= len(columns) and not sink.changes:
-        found.say(f"{sink.place}.partition_by", "these are all columns, and Spark needs one that is none of them")
+        found.say(f"{sink.place}.partition_by", "these are all columns, and Spark needs one that is not a partition")
 
 
 def _with_frames(found: Checked) -> list[SourceSpec]:

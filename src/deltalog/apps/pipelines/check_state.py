@@ -59,5 +59,5 @@ def check_vanished(spec: Spec, offsets: Mapping[str, Any], streams: Mapping[str,
     """Sources of the last version that are no longer in the file, and whose facts are not known."""
     names = {source.name for source in spec.sources}
     for name in sorted(({n for n, offset in offsets.items() if offset.get("kind") != "full"} | {*streams}) - names):
-        message = "is no longer in the file, and which facts it gave is not known; put it back, or use a new state"
+        message = "is no longer in the file, and its facts are unknown; put it back, or use a new state"
         yield spec.problem(f"sources.{name}", message)

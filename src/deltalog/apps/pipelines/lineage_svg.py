@@ -7,18 +7,15 @@ Predicates of sources that no rule and no sink reads are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import Any
 
+from deltalog.core.render.boxes import Box
+from deltalog.core.render.layers import draw_layers
+from deltalog.core.render.svg import MARGIN, document
 from deltalog.program.components import components
 
-LINE, CHARACTER, MARGIN, GAP = 26, 7.0, 10, 60
 MAX_CHARACTERS = 40
-ARROW_HEAD = (
-    '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-    '<polygon points="0,0 8,4 0,8" fill="#889"/></marker></defs>\n'
-)
-FILL = {"source": "#e6f2e6", "predicate": "#eef3fb", "sink": "#fff3d6"}
+COLOURS = {"source": "green", "predicate": "blue", "sink": "yellow"}
 
 Node = tuple[str, str]  # what it is, and its name
 
@@ -27,15 +24,10 @@ def draw_lineage(lineage: Mapping[str, Any]) -> str:
     """The SVG text."""
     edges = _edges(lineage)
     levels = _levels(edges, lineage)
-    places = _places(levels)
-    width = max((x + w for x, _, w in places.values()), default=0) + MARGIN
-    height = max((y for _, y, _ in places.values()), default=0) + 2 * LINE
-    shapes = [_arrow(places[a], places[b]) for a, b in edges if a != b]
-    shapes += [_box(node, place) for node, place in places.items()]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'font-family="monospace" font-size="12">\n{ARROW_HEAD}{"".join(shapes)}\n</svg>'
-    )
+    boxes = {node: Box([(_label(node), "")], COLOURS[node[0]], " ".join(node)) for node in levels}
+    columns = [[boxes[node] for node in levels if levels[node] == level] for level in sorted(set(levels.values()))]
+    arrows = [(boxes[a], boxes[b], "") for a, b in edges if a != b]
+    return document(*draw_layers(columns, arrows, MARGIN, MARGIN, down=False))
 
 
 def _edges(lineage: Mapping[str, Any]) -> list[tuple[Node, Node]]:
@@ -70,36 +62,6 @@ def _levels(edges: Iterable[tuple[Node, Node]], lineage: Mapping[str, Any]) -> d
     return {node: last if node[0] == "sink" else found for node, found in levels.items()}
 
 
-def _places(levels: Mapping[Node, int]) -> dict[Node, tuple[float, float, float]]:
-    """x, y and width of each node."""
-    places: dict[Node, tuple[float, float, float]] = {}
-    x = float(MARGIN)
-    for column in sorted(set(levels.values())):
-        nodes = [node for node in levels if levels[node] == column]
-        width = max(len(_label(node)) for node in nodes) * CHARACTER + 2 * MARGIN
-        for row, node in enumerate(nodes):
-            places[node] = (x, MARGIN + row * (LINE + MARGIN), width)
-        x += width + GAP
-    return places
-
-
 def _label(node: Node) -> str:
     name = node[1]
     return name if len(name) <= MAX_CHARACTERS else f"…{name[-MAX_CHARACTERS:]}"
-
-
-def _box(node: Node, place: tuple[float, float, float]) -> str:
-    x, y, width = place
-    return (
-        f'<g><title>{escape(" ".join(node))}</title><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
-        f'height="{LINE}" rx="4" fill="{FILL[node[0]]}" stroke="#667"/>'
-        f'<text x="{x + MARGIN:.1f}" y="{y + 17:.1f}">{escape(_label(node))}</text></g>'
-    )
-
-
-def _arrow(source: tuple[float, float, float], target: tuple[float, float, float]) -> str:
-    x1, y1 = source[0] + source[2], source[1] + LINE / 2
-    x2, y2 = target[0], target[1] + LINE / 2
-    bend = (x1 + x2) / 2
-    path = f"M{x1:.1f} {y1:.1f} C{bend:.1f} {y1:.1f} {bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-    return f'<path d="{path}" fill="none" stroke="#889" marker-end="url(#arrow)"/>'

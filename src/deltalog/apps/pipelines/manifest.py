@@ -13,29 +13,20 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from deltalog.core.errors import DataError
-from deltalog.core.rules import HiddenName, Pred
-from deltalog.languages.stored_rules import StoredRules
+from deltalog.core.rules import Pred
+from deltalog.extensions.versions import EXPLICIT, Growth, RelationEntry, VersionContents, check_format
 
 FORMAT = 1
-EXPLICIT, DERIVED, GIVEN = "explicit", "derived", "given"  # given: the facts of rules and ontologies
+GIVEN = "given"  # a kind of relations: the facts of rules and ontologies
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRelation:
+@dataclass(frozen=True)
+class StoredRelation(RelationEntry):
     """A relation of a state; `added` and `removed` rows are in deltas."""
 
     number: int
-    kind: str
-    name: str
-    hidden: bool
-    arity: int
-    rows: int
     added: int = 0
     removed: int = 0
-
-    @property
-    def pred(self) -> Pred:
-        return Pred(HiddenName(self.name) if self.hidden else self.name, self.arity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +38,14 @@ class DataFolder:
     terms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """A version: rules, relations, where their rows are, and how far each source and stream has been read."""
+@dataclass(frozen=True)
+class Manifest(VersionContents):
+    """A version: its contents, relations, where their rows are, and how far each source and stream has been read."""
 
     version: int
     parent: int | None
     created: str
     salt: int
-    rules: StoredRules
-    prefixes: Mapping[str, str]
-    shape: str  # of the program (see `maintenance.snapshot`)
-    numbers: tuple[int, ...]  # the kinds of numbers in the scope of the program
     relations: tuple[StoredRelation, ...]
     next_relation: int
     data: tuple[DataFolder, ...]  # the base first
@@ -79,23 +66,23 @@ class Manifest:
         """The explicit facts by predicate."""
         return {str(pred): relation.rows for pred, relation in self.of_kind(EXPLICIT).items()}
 
+    @property
+    def growth(self) -> Growth:
+        """What the deltas have."""
+        return Growth(len(self.data) - 1, sum(folder.rows for folder in self.data[1:]))
+
     def text(self) -> str:
-        return json.dumps(asdict(self), indent=1)
+        return json.dumps({name: value for name, value in asdict(self).items() if name != "settings"}, indent=1)
 
     @classmethod
     def parse(cls, text: str, uri: str) -> Manifest:
-        """A manifest from its text; DataError if it is none, or of a later release."""
+        """A manifest from its text; DataError if it is none, NewerFormat if it is of a later release."""
         try:
             values = json.loads(text)
-            if values["format"] > FORMAT:
-                raise DataError(
-                    f"{uri}: a later release of deltalog wrote this state; use that release, or a new state"
-                )
-            values["rules"] = StoredRules(*map(tuple, values["rules"].values()))
+            check_format(values["format"], FORMAT, uri, "state")
             values["relations"] = tuple(_records(StoredRelation, values["relations"]))
             values["data"] = tuple(_records(DataFolder, values["data"]))
-            values["numbers"] = tuple(values["numbers"])
-            return cls(**values)
+            return cls(**values | vars(VersionContents.read(values)))
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
             message = f"{uri} is not the manifest of a state ({problem}); restore the file, or start with a new state"
             raise DataError(message) from None

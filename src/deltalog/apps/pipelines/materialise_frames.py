@@ -42,7 +42,7 @@ def materialise(
     """
     chosen = None if only is None else names_of(only, "only")
     if not isinstance(sources, Mapping):
-        raise UsageError(f"sources are DataFrames or names of tables by predicate, and not {told(sources)}")
+        raise UsageError(f"sources are DataFrames or names of tables by predicate, got {told(sources)}")
     kb = KnowledgeBase(rules, engine=engine, spark=spark, **options)
     columns: dict[str, list[str]] = {}
     in_rules = kb.program.preds

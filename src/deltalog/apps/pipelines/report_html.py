@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
 
 from deltalog.apps.pipelines.lineage_svg import draw_lineage
 from deltalog.apps.pipelines.report import PipelineReport, Transfer
+from deltalog.core.render.html import html_page, html_table
 
 STYLE = """
-body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #223 }
 h2 { margin-top: 1.6em; font-size: 1.2em }
 table { border-collapse: collapse }
-th, td { text-align: left; padding: .15em 1.2em .15em 0; border-bottom: 1px solid #dde }
-td.number { text-align: right; font-variant-numeric: tabular-nums }
+th, td { border-bottom: 1px solid #8888 }
 figure { margin: 0; overflow-x: auto }
 """
 
@@ -36,11 +34,7 @@ def as_html(report: PipelineReport) -> str:
         _part("Facts", _table(("predicate", "facts"), report.facts.items())),
         _part("Rules", _table(("rule",), ((rule["rule"],) for rule in report.lineage.get("rules", ())))),
     ]
-    title = f"<title>{escape(report.pipeline)}</title>"
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{title}<style>{STYLE}</style></head>\n'
-        f"<body>{''.join(body)}</body></html>\n"
-    )
+    return html_page(report.pipeline, "".join(body), STYLE)
 
 
 def _part(title: str, content: str) -> str:
@@ -72,15 +66,11 @@ def _stages(report: PipelineReport) -> str:
     return _table(("stage", "seconds", *what), rows)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    return html_table(header, rows, _text)
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "<td></td>"
+def _text(value: object) -> str:
     if isinstance(value, int | float):
-        return f'<td class="number">{value:{",.2f" if isinstance(value, float) else ","}}</td>'
-    return f"<td>{escape(str(value))}</td>"
+        return f"{value:{',.2f' if isinstance(value, float) else ','}}"
+    return "" if value is None else str(value)

@@ -107,7 +107,7 @@ def rdf_files(source: SourceSpec, spark: SparkSession) -> dict[str, list[FileSta
     for path in source.paths:
         files = list(Hadoop(spark).files(path))
         if not files:
-            raise DataError(f"{path}: there is no such file or folder")
+            raise DataError(f"{path}: no such file or folder")
         for file in files:
             format = PARSERS.get(source.format or "") or name_of(Path(file.name)).format
             if format not in PARSERS.values():

@@ -214,7 +214,7 @@ def _parsed(file: Path, reader: _Reader) -> dict[str, Any]:
 def _override(values: dict[str, Any], override: str, reader: _Reader) -> None:
     """Sets one key: the value is TOML, or else plain text."""
     key, equals, text = override.partition("=")
-    expected = f"expected KEY=VALUE, such as sources.edge.path=in/edges, and not {override!r}"
+    expected = f"expected KEY=VALUE, such as sources.edge.path=in/edges, got {override!r}"
     if not equals or not key.strip():
         reader.say("--set", expected)
         return
@@ -283,7 +283,7 @@ class _Table:
         value = self.values[key]
         if is_fine(value):
             return value
-        self.say(key, f"expected {expected}, and not {_shown(value)}")
+        self.say(key, f"expected {expected}, got {_shown(value)}")
         return default
 
     def text(self, key: str, default: T = None) -> str | T:  # type: ignore[assignment]
@@ -301,13 +301,13 @@ class _Table:
         def is_fine(value: Any) -> bool:
             return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
-        return int(self.get(key, default, is_fine, "a number that is not negative"))
+        return int(self.get(key, default, is_fine, "a non-negative integer"))
 
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:
         value = self.get(key, default, _is_text, f"one of {', '.join(choices)}")
         if value in choices:
             return str(value)
-        self.say(key, f"expected one of {', '.join(choices)}, and not {value!r}{_near(value, choices)}")
+        self.say(key, f"expected one of {', '.join(choices)}, got {value!r}{_near(value, choices)}")
         return default
 
     def settings(self, key: str) -> dict[str, str]:
@@ -318,7 +318,7 @@ class _Table:
             if isinstance(value, str | int | float):
                 options[name] = str(value).lower() if isinstance(value, bool) else str(value)
             else:
-                self.say(f"{key}.{name}", f"expected text, a number or a boolean, and not {_shown(value)}")
+                self.say(f"{key}.{name}", f"expected text, a number or a boolean, got {_shown(value)}")
         return options
 
     def table(self, key: str) -> _Table | None:
@@ -336,7 +336,7 @@ class _Table:
     def end(self) -> None:
         for key in (key for key in self.values if key not in self.asked):
             hint = _near(key, self.asked) or f"; the keys are {', '.join(sorted(self.asked))}"
-            self.say(key, f"there is no such key{hint}")
+            self.say(key, f"unknown key{hint}")
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
@@ -377,7 +377,7 @@ def _spec(table: _Table, file: Path) -> Spec:
 
     rules, program = table.texts("rules") or (), table.text("program")
     if not rules and program is None and not (table.has("rules") or table.has("program")):
-        table.say("", 'there are no rules; write rules = ["rules.dl"], or program = """..."""')
+        table.say("", 'no rules; write rules = ["rules.dl"], or program = """..."""')
     spec = Spec(
         file=table.reader.file,
         name=table.text("name", file.stem),
@@ -440,7 +440,7 @@ def _source(name: str, table: _Table, folder: Path) -> SourceSpec:
     )
     table.end()
     if not source.is_rdf and not any(map(table.has, ("path", "paths", "table", "options"))):
-        table.say("", "there is nothing to read: give a path, a table, or options")
+        table.say("", "nothing to read: give a path, a table, or options")
     if source.changes.kind == "files" and not where:
         table.say("changes", 'only a source with a path has files; set "full", or { version = ... }')
     if source.is_rdf:
@@ -505,7 +505,7 @@ def _column(value: Any, number: int, table: _Table) -> SourceColumn | None:
         return SourceColumn(value, value)
     if not isinstance(value, dict):
         expected = 'the name of a column, or { column = "name", as = "name", type = "long" }'
-        table.say("columns", f"column {number}: expected {expected}, and not {_shown(value)}")
+        table.say("columns", f"column {number}: expected {expected}, got {_shown(value)}")
         return None
     inner = _Table(value, f"{table.at('columns')}[{number}]", table.reader)
     column = inner.text("column")
@@ -534,7 +534,7 @@ def _changes(table: _Table) -> Changes:
     if isinstance(value, dict) and value:
         return _column_changes(_Table(value, table.at("changes"), table.reader))
     expected = '"full", "files", { version = "column" } or { operation = "column" }'
-    table.say("changes", f"expected {expected}, and not {_shown(value)}")
+    table.say("changes", f"expected {expected}, got {_shown(value)}")
     return Changes()
 
 
@@ -591,7 +591,7 @@ def _sink(name: str, table: _Table, folder: Path, predicate: str | None = None) 
     )
     table.end()
     if not any(map(table.has, ("path", "table", "options"))):
-        table.say("", "there is nowhere to write to: give a path, a table, or options")
+        table.say("", "nowhere to write to: give a path, a table, or options")
     if sink.columns is not None:
         _check_distinct(sink.columns, table, "columns")
     if changes:
@@ -631,7 +631,7 @@ def _constraint(name: str, table: _Table, folder: Path) -> ConstraintSpec:
 def _check_whole(spec: Spec, table: _Table) -> None:
     """Checks across tables."""
     if not spec.sinks and not table.has("sinks"):
-        table.say("", "there are no sinks: nothing would be written; add a table [sinks.NAME]")
+        table.say("", "no sinks: nothing would be written; add a table [sinks.NAME]")
     for sink in spec.sinks:
         if sink.changes and spec.state is None:
             table.say(f"{sink.place}.changes", 'changes are differences between runs: say where, with state = "..."')

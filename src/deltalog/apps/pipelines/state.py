@@ -22,8 +22,6 @@ from typing import Any, NamedTuple
 
 from deltalog.apps.pipelines.hadoop import Hadoop
 from deltalog.apps.pipelines.manifest import (
-    DERIVED,
-    EXPLICIT,
     GIVEN,
     DataFolder,
     Manifest,
@@ -40,15 +38,15 @@ from deltalog.evaluation.maintenance.snapshot import (
     Delta,
     explicit_delta,
     relations_delta,
-    shape_of,
     stored_relations,
 )
 from deltalog.evaluation.maintenance.update_state import Update
 from deltalog.evaluation.state import Request
+from deltalog.extensions.versions import DERIVED, EXPLICIT, RelationEntry, VersionContents
 from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 from deltalog.knowledge_base.stores import restore
-from deltalog.languages.stored_rules import KeptPrograms, StoredRules
+from deltalog.languages.stored_rules import KeptPrograms
 from deltalog.program.rule_set import RuleSet
 
 CURRENT, PENDING, VERSIONS, DATA = "CURRENT", "PENDING", "versions", "data"
@@ -209,20 +207,17 @@ class State:
             self._given = given
         folders = self._write(version, draft, tables, old.data if old is not None and deltas else ())
         manifest = Manifest(
-            version,
-            None if old is None else old.version,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            salt(self.spark),
-            StoredRules.of(session_of(kb).state.rule_set),
-            dict(kb.prefixes),
-            shape_of(state),
-            tuple(sorted(map(int, state.program.scope.numbers))),
-            tuple(draft.relations),
-            draft.next_number,
-            folders,
-            _kept(sources, old.sources if old else {}),
-            _kept(streams, old.streams if old else {}),
-            _kept(sinks, old.sinks if old else {}),
+            **vars(VersionContents.of(session_of(kb).state.rule_set, kb.prefixes, {}, state)),
+            version=version,
+            parent=None if old is None else old.version,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            salt=salt(self.spark),
+            relations=tuple(draft.relations),
+            next_relation=draft.next_number,
+            data=folders,
+            sources=_kept(sources, old.sources if old else {}),
+            streams=_kept(streams, old.streams if old else {}),
+            sinks=_kept(sinks, old.sinks if old else {}),
         )
         self._publish(manifest, session_of(kb).backend.tuning.state_kept_versions)
         return manifest
@@ -239,10 +234,8 @@ class State:
 
     def _is_due(self, manifest: Manifest, kb: KnowledgeBase) -> bool:
         """Whether the next version is to be a base."""
-        base, *deltas = manifest.data
-        tuning = session_of(kb).backend.tuning
-        rows = sum(folder.rows for folder in deltas)
-        return len(deltas) >= tuning.state_max_deltas or rows > tuning.state_max_delta_share * max(base.rows, 1)
+        tuning, base_rows = session_of(kb).backend.tuning, max(manifest.data[0].rows, 1)
+        return bool(manifest.growth.due(base_rows, tuning.state_max_deltas, tuning.state_max_delta_share))
 
     def _write(
         self, version: int, draft: _Draft, tables: StateTables, before: Sequence[DataFolder]
@@ -319,8 +312,8 @@ class _Draft:
         """Relations as a whole, with new numbers."""
         for pred, table in tables.items():
             size = self._backend.size(table)
-            named = self.next_number, kind, str(pred.name), pred.hidden, pred.arity
-            self.relations.append(StoredRelation(*named, size, size if self._is_delta else 0))
+            entry = vars(RelationEntry.of(kind, pred, size))
+            self.relations.append(StoredRelation(**entry, number=self.next_number, added=size * self._is_delta))
             if size:
                 self.rows.append(StoredRows(self.next_number, pred.arity, table))
             self.next_number += 1

@@ -20,8 +20,9 @@ from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import Response as HTTPResponse
+from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from deltalog.apps.server import (
@@ -30,25 +31,25 @@ from deltalog.apps.server import (
     events,
     explanations,
     graph_store,
+    neighbourhood,
     operations,
     page,
     queries,
     rules,
     sparql,
-    walking,
 )
 from deltalog.apps.server.bodies import read_body
 from deltalog.apps.server.endpoints import (
     JSON,
-    Answered,
-    Asked,
     Endpoint,
     HandlerWork,
     ReadingHandler,
+    Request,
+    Response,
     RouteCall,
     Service,
 )
-from deltalog.apps.server.errors import Refused, refusal
+from deltalog.apps.server.errors import HTTPError, refusal
 from deltalog.apps.server.fields import TIMEOUT, from_document, from_parameters, parse_json
 from deltalog.apps.server.metrics import Metrics
 from deltalog.apps.server.openapi import describe
@@ -68,7 +69,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *rules.ENDPOINTS,
     *changes.ENDPOINTS,
     *explanations.ENDPOINTS,
-    *walking.ENDPOINTS,
+    *neighbourhood.ENDPOINTS,
     *editor.ENDPOINTS,
     *events.ENDPOINTS,
     *operations.ENDPOINTS,
@@ -84,7 +85,7 @@ class Server:
     def __init__(self, kb: KnowledgeBase, settings: Settings, endpoints: Sequence[Endpoint] = ENDPOINTS) -> None:
         self.settings, self.endpoints = settings, endpoints
         self.versions = Versions(kb, settings)
-        self.metrics, self.bell = Metrics(), events.Bell()
+        self.metrics, self.new_version = Metrics(), events.VersionEvent()
         self.deltas = GoalDeltas(self.versions)
         self.service = Service(self.versions, self.metrics, partial(describe, endpoints, settings))
         self._readers, self._writer = asyncio.Semaphore(settings.queries), asyncio.Semaphore(1)
@@ -132,59 +133,59 @@ class Server:
             except Exception as problem:
                 LOG.warning("the store cannot be followed: %s", problem)
             if self.versions.present is not before:
-                self.bell.ring()
+                self.new_version.notify()
 
     def stop(self) -> None:
         """From now on requests are refused, and streams end."""
-        self.bell.stop()
+        self.new_version.stop()
 
-    async def _not_routed(self, request: Request, problem: Exception) -> Response:
+    async def _not_routed(self, http: HTTPRequest, problem: Exception) -> HTTPResponse:
         assert isinstance(problem, HTTPException)
         code = CODES.get(problem.status_code, "usage")
         message = {404: "there is nothing here; /openapi.json lists what there is"}.get(
-            problem.status_code, f"{request.method} is not for this path"
+            problem.status_code, f"{http.method} is not for this path"
         )
-        self.metrics.done(request.method[:10], "other", problem.status_code, 0.0)
-        return _failed(Refused(problem.status_code, code, message, dict(problem.headers or {})))
+        self.metrics.done(http.method[:10], "other", problem.status_code, 0.0)
+        return _failed(HTTPError(problem.status_code, code, message, dict(problem.headers or {})))
 
-    def _route(self, path: str, endpoints: dict[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
-        async def route(request: Request) -> Response:
+    def _route(self, path: str, endpoints: dict[str, Endpoint]) -> Callable[[HTTPRequest], Awaitable[HTTPResponse]]:
+        async def route(http: HTTPRequest) -> HTTPResponse:
             started = time.perf_counter()
-            response = await self._answer(request, endpoints)
-            self.metrics.done(request.method, path, response.status_code, time.perf_counter() - started)
+            response = await self._answer(http, endpoints)
+            self.metrics.done(http.method, path, response.status_code, time.perf_counter() - started)
             return response
 
         return route
 
-    async def _answer(self, request: Request, endpoints: dict[str, Endpoint]) -> Response:
+    async def _answer(self, http: HTTPRequest, endpoints: dict[str, Endpoint]) -> HTTPResponse:
         try:
-            check_request(request.method, request.url.scheme, request.headers, self.settings)
-            if self.bell.stopped:
-                raise Refused(503, "stopping", "the server is shutting down", {"connection": "close"})
-            if request.method == "OPTIONS":
-                return Response(status_code=204, headers={"allow": ", ".join([*endpoints, "OPTIONS"])})
-            endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
-            asked = await self._asked(request, endpoint)
-            if request.method == "HEAD" and endpoint.called(asked).work is HandlerWork.STREAM:
-                return Response(media_type=events.MEDIA_TYPE)
-            return await self._handled(asked, endpoint)
+            check_request(http.method, http.url.scheme, http.headers, self.settings)
+            if self.new_version.stopped:
+                raise HTTPError(503, "stopping", "the server is shutting down", {"connection": "close"})
+            if http.method == "OPTIONS":
+                return HTTPResponse(status_code=204, headers={"allow": ", ".join([*endpoints, "OPTIONS"])})
+            endpoint = endpoints["GET" if http.method == "HEAD" else http.method]
+            request = await self._request_of(http, endpoint)
+            if http.method == "HEAD" and endpoint.called(request).work is HandlerWork.STREAM:
+                return HTTPResponse(media_type=events.MEDIA_TYPE)
+            return await self._handled(request, endpoint)
         except Exception as problem:
             refused = refusal(problem)
             if refused is None:
-                LOG.exception("%s %s failed", request.method, request.url.path)
+                LOG.exception("%s %s failed", http.method, http.url.path)
                 message = f"internal error ({type(problem).__name__}); the log of the server has more"
-                refused = Refused(500, "internal", message)
+                refused = HTTPError(500, "internal", message)
             return _failed(refused)
 
     # Requests.
 
-    async def _asked(self, request: Request, endpoint: Endpoint) -> Asked:
+    async def _request_of(self, http: HTTPRequest, endpoint: Endpoint) -> Request:
         """A request, read and checked."""
-        headers = {name: value for name, value in request.headers.items() if name != "authorization"}
+        headers = {name: value for name, value in http.headers.items() if name != "authorization"}
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        parameters = _parameters(request, self.settings)
-        body = await read_body(request, self.settings) if endpoint.method in ("POST", "PUT") else b""
-        values: dict[str, Any] = dict(request.path_params)
+        parameters = _parameters(http, self.settings)
+        body = await read_body(http, self.settings) if endpoint.method in ("POST", "PUT") else b""
+        values: dict[str, Any] = dict(http.path_params)
         if endpoint.own_body:
             values |= from_parameters((TIMEOUT,), [given for given in parameters if given[0] == TIMEOUT.name])
         else:
@@ -194,51 +195,51 @@ class Server:
             values |= from_document(endpoint.body, parse_json(body))
         elif endpoint.media_types and body:
             _check_media_type(media_type, endpoint.media_types)
-        origin = f"{request.url.scheme}://{headers.get('host', '')}"
-        asked = Asked(values, headers, parameters, body, media_type, origin)
-        if endpoint.called(asked).work is HandlerWork.WRITE:
-            check_writing(request.headers, self.settings)
-        return asked
+        origin = f"{http.url.scheme}://{headers.get('host', '')}"
+        request = Request(values, headers, parameters, body, media_type, origin)
+        if endpoint.called(request).work is HandlerWork.WRITE:
+            check_writing(http.headers, self.settings)
+        return request
 
-    async def _handled(self, asked: Asked, endpoint: Endpoint) -> Response:
-        call = endpoint.called(asked)
+    async def _handled(self, request: Request, endpoint: Endpoint) -> HTTPResponse:
+        call = endpoint.called(request)
         match call.work:
             case HandlerWork.AT_ONCE:
-                return _response(call.handle(self.service, asked), self.versions.present.number)
+                return _response(call.handle(self.service, request), self.versions.present.number)
             case HandlerWork.READ:
-                return await self._in_turn(self._readers, partial(self._read, call, asked))
+                return await self._in_turn(self._readers, partial(self._read, call, request))
             case HandlerWork.WRITE:
-                return await self._written(call, asked)
+                return await self._written(call, request)
             case HandlerWork.STREAM:
-                return await self._streamed(call, asked)
+                return await self._streamed(call, request)
 
     async def _in_turn(self, turns: asyncio.Semaphore, work: Callable[[], T]) -> T:
-        """Runs work in a thread when its turn comes; Refused if that takes too long."""
+        """Runs work in a thread when its turn comes; HTTPError if that takes too long."""
         try:
             with anyio.fail_after(self.settings.waiting_seconds):
                 await turns.acquire()
         except TimeoutError:
             waited = f"{self.settings.waiting_seconds:g} s"
             message = f"the server is busy: no turn in {waited}; try again later"
-            raise Refused(503, "busy", message, {"retry-after": "5"}, limit="waiting") from None
+            raise HTTPError(503, "busy", message, {"retry-after": "5"}, limit="waiting") from None
         try:
             return await run_sync(work)
         finally:
             turns.release()
 
-    def _read(self, call: RouteCall, asked: Asked) -> Response:
+    def _read(self, call: RouteCall, request: Request) -> HTTPResponse:
         version = self.versions.present
-        return _response(self._with_reader(version, call.handle, asked), version.number)
+        return _response(self._with_reader(version, call.handle, request), version.number)
 
-    def _with_reader(self, version: Version, handle: Callable[[ReadingHandler, Asked], T], asked: Asked) -> T:
-        wanted = asked.values.get("timeout")
+    def _with_reader(self, version: Version, handle: Callable[[ReadingHandler, Request], T], request: Request) -> T:
+        wanted = request.values.get("timeout")
         seconds = self.settings.seconds if wanted is None else min(wanted, self.settings.seconds)
         with self.versions.readers.reading(version) as kb, kb.limits.running("the query", seconds):
-            return handle(ReadingHandler(kb, version.number, self.versions), asked)
+            return handle(ReadingHandler(kb, version.number, self.versions), request)
 
-    async def _written(self, call: RouteCall, asked: Asked) -> Response:
-        def write() -> Response:
-            document = call.handle(self.service, asked)
+    async def _written(self, call: RouteCall, request: Request) -> HTTPResponse:
+        def write() -> HTTPResponse:
+            document = call.handle(self.service, request)
             return _response(document, self.versions.present.number)
 
         before = self.versions.present
@@ -246,15 +247,15 @@ class Server:
             return await self._in_turn(self._writer, write)
         finally:
             if self.versions.present is not before:
-                self.bell.ring()
+                self.new_version.notify()
 
-    async def _streamed(self, call: RouteCall, asked: Asked) -> Response:
+    async def _streamed(self, call: RouteCall, request: Request) -> HTTPResponse:
         if self._subscriptions >= self.settings.subscriptions:
             message = f"there are {self.settings.subscriptions} subscriptions already; try again later"
-            raise Refused(503, "busy", message, {"retry-after": "5"}, limit="subscriptions")
+            raise HTTPError(503, "busy", message, {"retry-after": "5"}, limit="subscriptions")
         version = self.versions.present
-        watched, since = await self._in_turn(self._readers, partial(self._with_reader, version, call.handle, asked))
-        subscription = events.Subscription(watched, since, self.versions, self.deltas, self.bell)
+        watched, since = await self._in_turn(self._readers, partial(self._with_reader, version, call.handle, request))
+        subscription = events.Subscription(watched, since, self.versions, self.deltas, self.new_version)
         return StreamingResponse(self._counted(subscription), media_type=events.MEDIA_TYPE)
 
     async def _counted(self, subscription: events.Subscription) -> AsyncIterator[str]:
@@ -268,25 +269,25 @@ class Server:
             self.metrics.change("subscriptions", -1)
 
 
-def _parameters(request: Request, settings: Settings) -> list[tuple[str, str]]:
-    if len(request.scope.get("query_string", b"")) > settings.url_bytes:
-        raise Refused(414, "too_large", f"the address is longer than {settings.url_bytes:,} bytes; use POST")
-    return request.query_params.multi_items()
+def _parameters(http: HTTPRequest, settings: Settings) -> list[tuple[str, str]]:
+    if len(http.scope.get("query_string", b"")) > settings.url_bytes:
+        raise HTTPError(414, "too_large", f"the address is longer than {settings.url_bytes:,} bytes; use POST")
+    return http.query_params.multi_items()
 
 
 def _check_media_type(given: str, taken: Sequence[str]) -> None:
     if given not in taken:
-        raise Refused(415, "media_type", f"Content-Type is {given!r:.80}; this takes {', '.join(taken)}")
+        raise HTTPError(415, "media_type", f"Content-Type is {given!r:.80}; this takes {', '.join(taken)}")
 
 
-def _response(document: Any, version: int) -> Response:
+def _response(document: Any, version: int) -> HTTPResponse:
     headers = {VERSION: str(version)}
-    if isinstance(document, Answered):
+    if isinstance(document, Response):
         shown = {**headers, **document.headers}
-        return Response(document.content, document.status, shown, document.media_type)
+        return HTTPResponse(document.content, document.status, shown, document.media_type)
     shown_version = document.setdefault("version", version)
-    return Response(json.dumps(document), 200, {VERSION: str(shown_version)}, JSON)
+    return HTTPResponse(json.dumps(document), 200, {VERSION: str(shown_version)}, JSON)
 
 
-def _failed(refused: Refused) -> Response:
-    return Response(json.dumps(refused.document), refused.status, refused.headers, JSON)
+def _failed(refused: HTTPError) -> HTTPResponse:
+    return HTTPResponse(json.dumps(refused.document), refused.status, refused.headers, JSON)

@@ -7,7 +7,7 @@ import zlib
 import anyio
 from starlette.requests import ClientDisconnect, Request
 
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.settings import Settings
 
 GZIP = 16 + zlib.MAX_WBITS  # the format of gzip, with its header
@@ -17,14 +17,18 @@ async def read_body(request: Request, settings: Settings) -> bytes:
     """The body of a request, decompressed."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
-        raise Refused(415, "media_type", f"bodies come as they are or in gzip, and not in {encoding!r:.80}")
+        raise HTTPError(
+            415,
+            "media_type",
+            f"unsupported Content-Encoding {encoding!r:.80}; send the body as it is, or compressed by gzip",
+        )
     try:
         with anyio.fail_after(settings.body_seconds):
             body = await _read(request, settings.body_bytes)
     except TimeoutError:
-        raise Refused(408, "limit", f"the body did not arrive in {settings.body_seconds:g} s", limit="body") from None
+        raise HTTPError(408, "limit", f"the body did not arrive in {settings.body_seconds:g} s", limit="body") from None
     except ClientDisconnect:
-        raise Refused(400, "usage", "the client has left") from None
+        raise HTTPError(400, "usage", "the client disconnected") from None
     return body if encoding == "identity" else _decompressed(body, settings.body_bytes)
 
 
@@ -46,14 +50,14 @@ def _decompressed(body: bytes, most: int) -> bytes:
     try:
         found = unzip.decompress(body, most + 1)
     except zlib.error:
-        raise Refused(400, "data", "the body is not in gzip, as Content-Encoding says") from None
+        raise HTTPError(400, "data", "the body is not in gzip, as Content-Encoding says") from None
     if len(found) > most:
         raise _too_large(most)
     if not unzip.eof:
-        raise Refused(400, "data", "the body ends in the middle of its gzip")
+        raise HTTPError(400, "data", "the gzip data of the body is truncated")
     return found
 
 
-def _too_large(most: int) -> Refused:
+def _too_large(most: int) -> HTTPError:
     message = f"the body is larger than {most:,} bytes; send it in parts"
-    return Refused(413, "too_large", message, {"connection": "close"}, limit="body")
+    return HTTPError(413, "too_large", message, {"connection": "close"}, limit="body")

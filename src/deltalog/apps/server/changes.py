@@ -6,8 +6,8 @@ from typing import Any
 
 from deltalog.apps.server import documents
 from deltalog.apps.server.documents import JsonDocument
-from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall, Service
-from deltalog.apps.server.errors import Refused, wrong
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, ReadingHandler, Request, RouteCall, Service
+from deltalog.apps.server.errors import HTTPError, wrong
 from deltalog.apps.server.fields import Field
 from deltalog.evaluation.change import Change
 from deltalog.knowledge_base.facade import KnowledgeBase
@@ -29,64 +29,66 @@ LISTED = (
 CONFLICT = {409: "The present version is not the expected one."}
 
 
-def _asked_change(asked: Asked, kb: KnowledgeBase, dry_run: bool) -> Change:
+def _asked_change(request: Request, kb: KnowledgeBase, dry_run: bool) -> Change:
     make = kb.what_if if dry_run else kb.change
-    return make(asked["add"], asked["remove"], asked["add_rules"], asked["remove_rules"])
+    return make(request["add"], request["remove"], request["add_rules"], request["remove_rules"])
 
 
-def update(service: Service, asked: Asked) -> JsonDocument:
+def update(service: Service, request: Request) -> JsonDocument:
     versions = service.versions
-    made = versions.change(lambda kb: _asked_change(asked, kb, False), asked["expect"])
-    return documents.change(made, versions.present.kb, False, _shown(asked, versions.settings.rows))
+    made = versions.change(lambda kb: _asked_change(request, kb, False), request["expect"])
+    return documents.change(made, versions.present.kb, False, _shown(request, versions.settings.rows))
 
 
-def describe(reading: ReadingHandler, asked: Asked) -> JsonDocument:
+def describe(reading: ReadingHandler, request: Request) -> JsonDocument:
     """What an update would do."""
-    if asked["expect"] not in (None, reading.version):
-        raise Refused(409, "conflict", f"the present version is {reading.version}; look again", present=reading.version)
-    made = reading.versions.describe(reading.kb, reading.version, lambda kb: _asked_change(asked, kb, True))
-    return documents.change(made, reading.kb, True, _shown(asked, reading.settings.rows))
+    if request["expect"] not in (None, reading.version):
+        raise HTTPError(
+            409, "conflict", f"the present version is {reading.version}; look again", present=reading.version
+        )
+    made = reading.versions.describe(reading.kb, reading.version, lambda kb: _asked_change(request, kb, True))
+    return documents.change(made, reading.kb, True, _shown(request, reading.settings.rows))
 
 
-def _shown(asked: Asked, most: int) -> int:
-    return min(int(asked["rows"]), most)
+def _shown(request: Request, most: int) -> int:
+    return min(int(request["rows"]), most)
 
 
-def choose_update(asked: Asked) -> RouteCall:
-    return RouteCall(HandlerWork.READ, describe) if asked["dry_run"] else RouteCall(HandlerWork.WRITE, update)
+def choose_update(request: Request) -> RouteCall:
+    return RouteCall(HandlerWork.READ, describe) if request["dry_run"] else RouteCall(HandlerWork.WRITE, update)
 
 
-def choose_rules(asked: Asked) -> RouteCall:
+def choose_rules(request: Request) -> RouteCall:
     """Rules as a body of their own: an update of nothing else."""
     nothing: dict[str, Any] = {"add": None, "remove": None, "remove_rules": [], "expect": None}
-    values = {**nothing, **asked.values, "add_rules": asked["text"]}
-    call = choose_update(asked)
-    return RouteCall(call.work, lambda given, asked: call.handle(given, Asked(values, asked.headers)))
+    values = {**nothing, **request.values, "add_rules": request["text"]}
+    call = choose_update(request)
+    return RouteCall(call.work, lambda given, request: call.handle(given, Request(values, request.headers)))
 
 
-def remove_rule(service: Service, asked: Asked) -> JsonDocument:
-    versions, name = service.versions, asked["id"]
+def remove_rule(service: Service, request: Request) -> JsonDocument:
+    versions, name = service.versions, request["id"]
     if name not in versions.present.kb.rule_ids:
-        raise Refused(404, "not_found", f"there is no rule {name!r:.80}; /rules lists them")
+        raise HTTPError(404, "not_found", f"unknown rule {name!r:.80}; /rules lists them")
     made = versions.change(lambda kb: kb.remove_rules(name))
-    return documents.change(made, versions.present.kb, False, _shown(asked, versions.settings.rows))
+    return documents.change(made, versions.present.kb, False, _shown(request, versions.settings.rows))
 
 
-def versions(reading: ReadingHandler, asked: Asked) -> JsonDocument:
-    recent, most = {step.number for step in list(reading.versions.steps)}, min(asked["limit"], reading.settings.rows)
-    last = reading.version if asked["before"] is None else min(reading.version, asked["before"] - 1)
+def versions(reading: ReadingHandler, request: Request) -> JsonDocument:
+    recent, most = {step.number for step in list(reading.versions.steps)}, min(request["limit"], reading.settings.rows)
+    last = reading.version if request["before"] is None else min(reading.version, request["before"] - 1)
     rows = [row for row in list(reading.versions.rows) if row.version <= last]
     listed = [row.listed() | {"recent": row.version in recent} for row in rows[max(0, len(rows) - most) :]]
     return {"versions": listed, "total": len(reading.versions.rows)}
 
 
-def version(reading: ReadingHandler, asked: Asked) -> JsonDocument:
-    text = asked["version"]
+def version(reading: ReadingHandler, request: Request) -> JsonDocument:
+    text = request["version"]
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise wrong(f"expected the number of a version, and not {text!r:.80}")
+        raise wrong(f"expected a version number, got {text!r:.80}")
     if not any(row.version == int(text) for row in list(reading.versions.rows)):
-        raise Refused(404, "not_found", f"there is no version {text}; /versions lists them")
-    return documents.step(reading.versions.step(int(text)), reading.kb, _shown(asked, reading.settings.rows))
+        raise HTTPError(404, "not_found", f"unknown version {text}; /versions lists them")
+    return documents.step(reading.versions.step(int(text)), reading.kb, _shown(request, reading.settings.rows))
 
 
 ENDPOINTS = (

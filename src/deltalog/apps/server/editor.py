@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from deltalog.apps.server.documents import JsonDocument, label
-from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, ReadingHandler, Request, RouteCall
 from deltalog.apps.server.errors import diagnostic, placed_message
 from deltalog.apps.server.fields import Field
 from deltalog.core.errors import DeltalogError, ProgramError
@@ -32,9 +32,9 @@ COMPLETED = (
 )
 
 
-def check(reading: ReadingHandler, asked: Asked) -> JsonDocument:
-    text = asked["text"]
-    kind = kind_of(text) if asked["kind"] == "auto" else asked["kind"]
+def check(reading: ReadingHandler, request: Request) -> JsonDocument:
+    text = request["text"]
+    kind = kind_of(text) if request["kind"] == "auto" else request["kind"]
     checks = {"rules": _check_rules, "goal": _check_goal, "sparql": _check_sparql}
     return {"kind": kind, "diagnostics": list(checks[kind](text, reading.kb))}
 
@@ -85,8 +85,8 @@ def _unplaced(error: DeltalogError) -> JsonDocument:
     return {"severity": "error", "message": str(error), **place}
 
 
-def complete(reading: ReadingHandler, asked: Asked) -> JsonDocument:
-    kb, wanted = reading.kb, asked["prefix"].lower()
+def complete(reading: ReadingHandler, request: Request) -> JsonDocument:
+    kb, wanted = reading.kb, request["prefix"].lower()
     known = [(name, label(name, kb.prefixes), pred) for name, pred in session_of(kb).names().by_name.items()]
     found = sorted(
         (not (name.lower().startswith(wanted) or short.lower().startswith(wanted)), short, name, pred.arity)
@@ -95,7 +95,7 @@ def complete(reading: ReadingHandler, asked: Asked) -> JsonDocument:
     )
     listed = [{"name": name, "label": short, "arity": arity} for _, short, name, arity in found]
     names = {"functions": sorted(FUNCTIONS), "aggregates": list(AGGREGATES), "keywords": list(KEYWORDS)}
-    return {"predicates": listed[: asked["limit"]], "prefixes": {**WELL_KNOWN, **kb.prefixes}, **names}
+    return {"predicates": listed[: request["limit"]], "prefixes": {**WELL_KNOWN, **kb.prefixes}, **names}
 
 
 ENDPOINTS = (

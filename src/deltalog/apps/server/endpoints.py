@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ class HandlerWork(Enum):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request, read and checked."""
 
     values: Mapping[str, Any]  # of the path, of parameters and of a body in JSON
@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answered:
+class Response:
     """An answer that is not JSON, or not of status 200."""
 
     content: str | bytes = b""
@@ -74,13 +74,10 @@ class Service:
     describe: Callable[[], dict[str, Any]]  # in OpenAPI
 
 
-Events = AsyncIterator[str]
-
-
 @dataclass(frozen=True)
 class RouteCall:
-    """A handler, and where it runs. `handle` takes a `Reading`, or the `Service` where it does not read; then what is
-    asked. It returns a document in JSON, or `Answered`; a STREAM returns events."""
+    """A handler, and where it runs. `handle` takes a `Reading`, or the `Service` where it does not read; then the
+    request. It returns a document in JSON, or `Response`; a STREAM returns events."""
 
     work: HandlerWork
     handle: Callable[..., Any]
@@ -94,7 +91,7 @@ class Endpoint:
     method: str
     path: str
     about: str
-    call: RouteCall | Callable[[Asked], RouteCall]  # what is done, or how to decide it
+    call: RouteCall | Callable[[Request], RouteCall]  # what is done, or how to decide it
     fields: tuple[Field, ...] = ()
     body: tuple[Field, ...] | None = None
     media_types: tuple[str, ...] = ()
@@ -107,8 +104,8 @@ class Endpoint:
         """Whether some requests change something."""
         return self.call.work is HandlerWork.WRITE if isinstance(self.call, RouteCall) else self.method != "GET"
 
-    def called(self, asked: Asked) -> RouteCall:
-        return self.call if isinstance(self.call, RouteCall) else self.call(asked)
+    def called(self, request: Request) -> RouteCall:
+        return self.call if isinstance(self.call, RouteCall) else self.call(request)
 
     @property
     def path_fields(self) -> tuple[Field, ...]:

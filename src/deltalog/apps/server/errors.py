@@ -19,7 +19,7 @@ NESTED = "this is nested too deeply; write it flatter"
 _PLACE = re.compile(r"line (\d+), column (\d+) of the \w+: (.*)", re.DOTALL)
 
 
-class Refused(Exception):
+class HTTPError(Exception):
     """A request that is answered by an error."""
 
     def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None, **more: Any):
@@ -32,9 +32,9 @@ class Refused(Exception):
         return {"error": {"code": self.code, "message": self.message, **self.more}}
 
 
-def wrong(message: str) -> Refused:
+def wrong(message: str) -> HTTPError:
     """A parameter or a body that makes no sense."""
-    return Refused(400, "usage", message)
+    return HTTPError(400, "usage", message)
 
 
 def _limit_name(reason: str) -> str:
@@ -42,28 +42,28 @@ def _limit_name(reason: str) -> str:
     return next((name for name in ("time", "memory", "facts") if re.search(rf"\b{name}\b", reason)), reason)
 
 
-def refusal(problem: BaseException) -> Refused | None:
+def refusal(problem: BaseException) -> HTTPError | None:
     """What a request that failed is told; None for a defect of ours."""
     match problem:
-        case Refused():
+        case HTTPError():
             return problem
         case ProgramError():
             code = "syntax" if isinstance(problem, SyntaxProblem) else "program"
             listed = [diagnostic(each) for each in problem.diagnostics]
-            return Refused(400, code, str(problem), diagnostics=listed)
+            return HTTPError(400, code, str(problem), diagnostics=listed)
         case LimitReached():
-            return Refused(503, "limit", str(problem), limit=_limit_name(problem.reason))
+            return HTTPError(503, "limit", str(problem), limit=_limit_name(problem.reason))
         case DataError():
-            return Refused(400, "data", str(problem))
+            return HTTPError(400, "data", str(problem))
         case UsageError():
             placed = placed_message(str(problem))
-            return Refused(400, "syntax" if placed else "usage", str(problem), diagnostics=placed)
+            return HTTPError(400, "syntax" if placed else "usage", str(problem), diagnostics=placed)
         case DeltalogError():
-            return Refused(400, "usage", str(problem))
+            return HTTPError(400, "usage", str(problem))
         case RecursionError():
             return wrong(NESTED)
         case MemoryError():
-            return Refused(503, "limit", "the server is out of memory; ask for less", limit="memory")
+            return HTTPError(503, "limit", "the server is out of memory; ask for less", limit="memory")
         case _:
             return None
 

@@ -13,8 +13,8 @@ import anyio
 from anyio.to_thread import run_sync
 
 from deltalog.apps.server import documents
-from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
-from deltalog.apps.server.errors import Refused, wrong
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, ReadingHandler, Request, RouteCall
+from deltalog.apps.server.errors import HTTPError, wrong
 from deltalog.apps.server.fields import Field
 from deltalog.apps.server.subscriptions import GoalDelta, GoalDeltas, Watched
 from deltalog.apps.server.versions import MARK, Step, Versions
@@ -31,21 +31,21 @@ UNKNOWN = -1  # a version that there is not
 SHOWN = 100  # rows of each predicate for who watches everything
 
 
-class Bell:
+class VersionEvent:
     """Wakes those who wait for the next version, and for the end."""
 
     def __init__(self) -> None:
         self._event: anyio.Event | None = None
         self.stopped = False
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         event, self._event = self._event, None
         if event is not None:
             event.set()
 
     def stop(self) -> None:
         self.stopped = True
-        self.ring()
+        self.notify()
 
     async def wait(self, seconds: float) -> bool:
         """Whether it has rung before so many seconds were over."""
@@ -64,7 +64,7 @@ class Subscription:
     since: int | None
     versions: Versions
     deltas: GoalDeltas
-    bell: Bell
+    new_version: VersionEvent
 
     async def events(self) -> AsyncIterator[str]:
         """What the client is sent, until it leaves or the server stops."""
@@ -72,18 +72,18 @@ class Subscription:
         if self.since is None:
             yield self._mark("start", seen)
         silent = self.versions.settings.subscription_seconds
-        while not self.bell.stopped:
+        while not self.new_version.stopped:
             steps = self.versions.since(seen)
             if steps is None:
                 seen = self.versions.present.number
-                yield self._mark("reset", seen, reason="what has changed since then is not known any more")
+                yield self._mark("reset", seen, reason="the changes since then are no longer kept")
                 continue
             for step in steps:
                 seen = step.number
                 event = await self._event(step)
                 if event is not None:
                     yield event
-            if self.versions.present.number == seen and not await self.bell.wait(silent):
+            if self.versions.present.number == seen and not await self.new_version.wait(silent):
                 yield ": still here\n\n"
 
     async def _event(self, step: Step) -> str | None:
@@ -92,7 +92,7 @@ class Subscription:
             if self.watched is None:
                 return self._text("change", step.number, await run_sync(partial(self._whole, step)))
             delta = await run_sync(partial(self._delta, step, self.watched))
-        except (Refused, DeltalogError) as problem:
+        except (HTTPError, DeltalogError) as problem:
             return self._mark("reset", step.number, reason=str(problem))
         if not delta.added and not delta.removed:
             return None
@@ -116,24 +116,24 @@ class Subscription:
         return f"event: {event}\nid: {self.versions.mark(version)}\ndata: {json.dumps(data)}\n\n"
 
 
-def watch(reading: ReadingHandler, asked: Asked) -> tuple[Watched | None, int | None]:
+def watch(reading: ReadingHandler, request: Request) -> tuple[Watched | None, int | None]:
     """What a client wants to watch, and from when on; checked by asking it once. None: everything."""
-    if asked["goal"] is not None and asked["predicate"] is not None:
+    if request["goal"] is not None and request["predicate"] is not None:
         raise wrong("say what to watch: `goal`, or `predicate`, or neither of them for everything")
-    if asked["goal"] is not None:
-        return Watched.of_goal(asked["goal"], reading.kb), _since(asked, reading.versions)
-    if asked["predicate"] is not None:
-        return Watched.of_predicate(asked["predicate"], reading.kb), _since(asked, reading.versions)
-    return None, _since(asked, reading.versions)
+    if request["goal"] is not None:
+        return Watched.of_goal(request["goal"], reading.kb), _since(request, reading.versions)
+    if request["predicate"] is not None:
+        return Watched.of_predicate(request["predicate"], reading.kb), _since(request, reading.versions)
+    return None, _since(request, reading.versions)
 
 
-def _since(asked: Asked, versions: Versions) -> int | None:
+def _since(request: Request, versions: Versions) -> int | None:
     """The last version that a client has seen; UNKNOWN if that was before the server was started anew."""
-    text = asked.headers.get(LAST_SEEN, "").strip()
+    text = request.headers.get(LAST_SEEN, "").strip()
     if not text:
-        return None if asked["since"] is None else int(asked["since"])
+        return None if request["since"] is None else int(request["since"])
     if not re.fullmatch(MARK, text, re.ASCII):
-        raise wrong(f"Last-Event-ID: expected the id of an event, and not {text!r:.80}")
+        raise wrong(f"Last-Event-ID: expected an event id, got {text!r:.80}")
     seen = versions.marked(text)
     return UNKNOWN if seen is None else seen
 

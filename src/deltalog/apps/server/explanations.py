@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltalog.apps.server.documents import JsonDocument
-from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, ReadingHandler, Request, RouteCall
 from deltalog.apps.server.errors import wrong
 from deltalog.apps.server.fields import Field
 from deltalog.apps.server.rules import RuleGraph, work_of
@@ -22,19 +22,19 @@ VALUES = (
 )
 
 
-def explain(reading: ReadingHandler, asked: Asked) -> JsonDocument:
-    by_values = asked.values.get("predicate"), asked.values.get("values")
-    given = asked["fact"], *by_values
+def explain(reading: ReadingHandler, request: Request) -> JsonDocument:
+    by_values = request.values.get("predicate"), request.values.get("values")
+    given = request["fact"], *by_values
     if [value is None for value in given] not in ([False, True, True], [True, False, False]):
         raise wrong("say which fact: `fact`, or `predicate` and `values`")
-    fact = (asked["fact"],) if asked["fact"] is not None else by_values
-    proofs, depth = min(asked["all"], MOST_PROOFS), asked["depth"]
+    fact = (request["fact"],) if request["fact"] is not None else by_values
+    proofs, depth = min(request["all"], MOST_PROOFS), request["depth"]
     explained = reading.kb.explain(*fact, all=proofs, depth=depth)
-    return explained.to_dict(steps=min(asked["steps"], MOST_STEPS))
+    return explained.to_dict(steps=min(request["steps"], MOST_STEPS))
 
 
-def plan(reading: ReadingHandler, asked: Asked) -> JsonDocument:
-    return _plan_of_rules(reading) if asked["goal"] is None else _plan_of_goal(reading, asked["goal"])
+def plan(reading: ReadingHandler, request: Request) -> JsonDocument:
+    return _plan_of_rules(reading) if request["goal"] is None else _plan_of_goal(reading, request["goal"])
 
 
 def _plan_of_rules(reading: ReadingHandler) -> JsonDocument:

@@ -41,7 +41,7 @@ class FieldKind(NamedTuple):
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"expected a text, and not {value!r:.80}")
+        raise UsageError(f"expected a string, got {value!r:.80}")
     return value
 
 
@@ -51,19 +51,19 @@ def _texts(value: Any) -> list[str]:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise UsageError(f"expected true or false, and not {value!r:.80}")
+        raise UsageError(f"expected true or false, got {value!r:.80}")
     return value
 
 
 def _parse_flag(text: str) -> bool:
     if text.lower() not in FLAGS:
-        raise UsageError(f"expected true or false, and not {text!r:.80}")
+        raise UsageError(f"expected true or false, got {text!r:.80}")
     return FLAGS[text.lower()]
 
 
 def _parse_count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= INTEGER_DIGITS):
-        raise UsageError(f"expected a whole number, and not {text!r:.80}")
+        raise UsageError(f"expected a whole number, got {text!r:.80}")
     return int(text)
 
 
@@ -71,7 +71,7 @@ def _parse_seconds(text: str) -> float:
     try:
         return seconds(float(text))
     except ValueError:
-        raise UsageError(f"expected a number of seconds, and not {text!r:.80}") from None
+        raise UsageError(f"expected a number of seconds, got {text!r:.80}") from None
 
 
 def _count(value: Any) -> int:
@@ -85,7 +85,7 @@ def _count(value: Any) -> int:
 
 def _row(row: Any) -> tuple[Any, ...]:
     if not isinstance(row, list):
-        raise UsageError(f"expected the values of a fact as a list, and not {row!r:.80}")
+        raise UsageError(f"expected the values of a fact as a list, got {row!r:.80}")
     return tuple(map(value_of, row))
 
 
@@ -149,13 +149,13 @@ class Field:
         return {**found, "description": self.about}
 
     def read(self, make: Callable[[FieldKind], Any]) -> Any:
-        """A value of this field; Refused if it is wrong."""
+        """A value of this field; HTTPError if it is wrong."""
         try:
             value = make(KINDS[self.kind])
         except UsageError as problem:
             raise wrong(f"{self.name}: {problem}") from None
         if self.choices and value not in self.choices:
-            raise wrong(f"{self.name}: there is no {value!r:.80}; choose one of {', '.join(self.choices)}")
+            raise wrong(f"{self.name}: unknown value {value!r:.80}; choose one of {', '.join(self.choices)}")
         return value
 
 
@@ -167,9 +167,9 @@ def from_parameters(fields: Sequence[Field], given: Iterable[tuple[str, str]]) -
     known, found = {field.name: field for field in fields}, dict[str, Any]()
     for name, text in given:
         if name not in known:
-            raise wrong(f"there is no parameter {name!r:.80}; {_listed(fields)}")
+            raise wrong(f"unknown parameter {name!r:.80}; {_listed(fields)}")
         if name in found:
-            raise wrong(f"the parameter {name} is there twice")
+            raise wrong(f"parameter {name} is given twice")
         found[name] = known[name].read(lambda kind, text=text: kind.parse(text))  # type: ignore[misc]
     return _completed(fields, found)
 
@@ -181,7 +181,7 @@ def from_document(fields: Sequence[Field], document: Any) -> dict[str, Any]:
     known = {field.name: field for field in fields}
     for name in document:
         if name not in known:
-            raise wrong(f"there is no field {name!r:.80}; {_listed(fields)}")
+            raise wrong(f"unknown field {name!r:.80}; {_listed(fields)}")
     given = {name: value for name, value in document.items() if value is not None}
     found = {name: known[name].read(lambda kind, v=value: kind.check(v)) for name, value in given.items()}  # type: ignore[misc]
     return _completed(fields, found)
@@ -195,7 +195,7 @@ def _completed(fields: Sequence[Field], found: Mapping[str, Any]) -> dict[str, A
 
 
 def _listed(fields: Sequence[Field]) -> str:
-    return f"there are {', '.join(field.name for field in fields)}" if fields else "there are none here"
+    return f"expected {', '.join(field.name for field in fields)}" if fields else "expected none"
 
 
 def parse_json(body: bytes) -> Any:
@@ -209,11 +209,11 @@ def parse_json(body: bytes) -> Any:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no value of JSON")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("an object has a name twice")
+        raise ValueError("an object has a duplicate name")
     return found

@@ -15,15 +15,15 @@ from tempfile import TemporaryDirectory
 from deltalog.apps.server import documents
 from deltalog.apps.server.endpoints import (
     JSON,
-    Answered,
-    Asked,
     Endpoint,
     HandlerWork,
     ReadingHandler,
+    Request,
+    Response,
     RouteCall,
     Service,
 )
-from deltalog.apps.server.errors import Refused, wrong
+from deltalog.apps.server.errors import HTTPError, wrong
 from deltalog.apps.server.fields import Field
 from deltalog.apps.server.sparql import ABSOLUTE, SHOWN_ROWS, TRIPLES, answered
 from deltalog.core.errors import DataError
@@ -49,9 +49,9 @@ NOT_THERE = {404: "There is no such graph."}
 CREATED = {201: "There was no such graph."}
 
 
-def graph_of(asked: Asked) -> IRI | None:
+def graph_of(request: Request) -> IRI | None:
     """The graph that a request is about; None for the default graph."""
-    name, is_default = asked["graph"], bool(asked["default"])
+    name, is_default = request["graph"], bool(request["default"])
     if (name is not None) == is_default:
         raise wrong("say which graph: ?default or ?graph=IRI")
     if name is not None and not ABSOLUTE.fullmatch(name):
@@ -59,39 +59,39 @@ def graph_of(asked: Asked) -> IRI | None:
     return None if name is None else IRI(name)
 
 
-def read(reading: ReadingHandler, asked: Asked) -> Answered:
-    graph = graph_of(asked)
+def read(reading: ReadingHandler, request: Request) -> Response:
+    graph = graph_of(request)
     _check_there(reading.kb, graph)
     pattern = "?s ?p ?o" if graph is None else f"GRAPH <{graph}> {{ ?s ?p ?o }}"
     solutions = reading.kb.solve(f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {pattern} }}")
-    return answered(solutions, asked, reading.settings.rows, TRIPLES)
+    return answered(solutions, request, reading.settings.rows, TRIPLES)
 
 
-def put(service: Service, asked: Asked) -> Answered:
+def put(service: Service, request: Request) -> Response:
     """The body takes the place of a graph."""
-    return _loaded(service, asked, [Clear(graph_of(asked) or "DEFAULT", silent=True)])
+    return _loaded(service, request, [Clear(graph_of(request) or "DEFAULT", silent=True)])
 
 
-def post(service: Service, asked: Asked) -> Answered:
+def post(service: Service, request: Request) -> Response:
     """The body is added to a graph."""
-    return _loaded(service, asked, [])
+    return _loaded(service, request, [])
 
 
-def delete(service: Service, asked: Asked) -> Answered:
-    graph = graph_of(asked)
+def delete(service: Service, request: Request) -> Response:
+    graph = graph_of(request)
     _check_there(service.versions.present.kb, graph)
     return _changed(service, lambda kb: _carried_out(kb, [Clear(graph or "DEFAULT")], (), Reading()), 200)
 
 
-def _loaded(service: Service, asked: Asked, before: list[UpdateOperation]) -> Answered:
-    graph = graph_of(asked)
+def _loaded(service: Service, request: Request, before: list[UpdateOperation]) -> Response:
+    graph = graph_of(request)
     is_new = graph is not None and not _is_there(service.versions.present.kb, graph)
-    base = asked.origin + "/graph" if graph is None else str(graph)
+    base = request.origin + "/graph" if graph is None else str(graph)
 
     def load(kb: KnowledgeBase) -> Change:
         with TemporaryDirectory(prefix="deltalog-") as folder:
-            path = Path(folder).resolve() / f"body{SUFFIXES.get(asked.media_type, '.nt')}"
-            path.write_bytes(asked.body)
+            path = Path(folder).resolve() / f"body{SUFFIXES.get(request.media_type, '.nt')}"
+            path.write_bytes(request.body)
             operations = [*before, Load(IRI(path.as_uri()), graph)]
             try:
                 return _carried_out(kb, operations, [folder], Reading(base))
@@ -109,10 +109,10 @@ def _carried_out(
         return session.run("sparql_update", lambda: carry_out(session, operations, folders, reading))
 
 
-def _changed(service: Service, make: Callable[[KnowledgeBase], Change], status: int) -> Answered:
+def _changed(service: Service, make: Callable[[KnowledgeBase], Change], status: int) -> Response:
     versions = service.versions
     made = versions.change(make)
-    return Answered(json.dumps(documents.change(made, versions.present.kb, False, SHOWN_ROWS)), JSON, status)
+    return Response(json.dumps(documents.change(made, versions.present.kb, False, SHOWN_ROWS)), JSON, status)
 
 
 def _is_there(kb: KnowledgeBase, graph: IRI) -> bool:
@@ -121,7 +121,7 @@ def _is_there(kb: KnowledgeBase, graph: IRI) -> bool:
 
 def _check_there(kb: KnowledgeBase, graph: IRI | None) -> None:
     if graph is not None and not _is_there(kb, graph):
-        raise Refused(404, "not_found", f"there is no graph <{graph}>")
+        raise HTTPError(404, "not_found", f"there is no graph <{graph}>")
 
 
 MEDIA_TYPES = tuple(SUFFIXES)

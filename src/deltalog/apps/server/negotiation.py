@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 
 
 class Accepted(NamedTuple):
@@ -24,13 +24,13 @@ class Accepted(NamedTuple):
 
 
 def negotiated(header: str | None, offered: Sequence[str]) -> str:
-    """The media type to answer in: the one that is liked best, and of those the first one offered. Refused if the
+    """The media type to answer in: the one that is liked best, and of those the first one offered. HTTPError if the
     client likes none."""
     ranges = list(_ranges(header or "*/*")) or [Accepted("*", "*", 1.0)]
     liked = [(_quality(ranges, media_type), -place, media_type) for place, media_type in enumerate(offered)]
     quality, _, best = max(liked)
     if quality <= 0:
-        raise Refused(406, "not_acceptable", f"the answer can be had as {', '.join(offered)}")
+        raise HTTPError(406, "not_acceptable", f"the answer can be had as {', '.join(offered)}")
     return best
 
 

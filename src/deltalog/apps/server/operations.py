@@ -7,7 +7,7 @@ from typing import Any
 
 from deltalog import __version__
 from deltalog.apps.server.documents import JsonDocument
-from deltalog.apps.server.endpoints import Answered, Asked, Endpoint, HandlerWork, RouteCall, Service
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, Request, Response, RouteCall, Service
 from deltalog.apps.server.metrics import MEDIA_TYPE
 from deltalog.core.limits import resident_memory
 from deltalog.knowledge_base.calls import session_of
@@ -15,7 +15,7 @@ from deltalog.knowledge_base.calls import session_of
 STARTED = time.time()
 
 
-def health(service: Service, _: Asked) -> JsonDocument:
+def health(service: Service, _: Request) -> JsonDocument:
     versions = service.versions
     facts = sum(_sizes(service).values())
     return {
@@ -35,7 +35,7 @@ def _sizes(service: Service) -> dict[Any, int]:
     return {pred: session_of(kb).backend.size(table) for pred, table in session_of(kb).completed().facts.whole()}
 
 
-def metrics(service: Service, _: Asked) -> Answered:
+def metrics(service: Service, _: Request) -> Response:
     versions = service.versions
     values = len(session_of(versions.present.kb).backend.dictionary)  # type: ignore[attr-defined]
     gauges: dict[str, tuple[str, float]] = {
@@ -47,10 +47,10 @@ def metrics(service: Service, _: Asked) -> Answered:
         "process_cpu_seconds_total": ("CPU time of the process.", time.process_time()),
         "process_start_time_seconds": ("When the server was started.", STARTED),
     }
-    return Answered(service.metrics.text(gauges), MEDIA_TYPE)
+    return Response(service.metrics.text(gauges), MEDIA_TYPE)
 
 
-def openapi(service: Service, _: Asked) -> JsonDocument:
+def openapi(service: Service, _: Request) -> JsonDocument:
     return service.describe()
 
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.security import check_host
 from deltalog.apps.server.settings import Settings
 
@@ -58,7 +58,7 @@ def routes(settings: Settings) -> list[Route]:
     async def page(request: Request) -> Response:
         try:
             check_host(request.headers, settings)
-        except Refused as refused:
+        except HTTPError as refused:
             return Response(refused.message, refused.status)
         return answered(request.path_params.get("name", PAGE), request.headers.get("accept-encoding", ""))
 
@@ -69,7 +69,7 @@ def answered(name: str, encodings: str) -> Response:
     """A file, compressed if the client takes that."""
     file = found().get(name)
     if file is None:
-        return Response("there is no such file", 404)
+        return Response("no such file", 404)
     headers = {"content-security-policy": POLICY, "vary": "Accept-Encoding"}
     headers["cache-control"] = FOR_EVER if "-" in name else "no-cache"
     if "gzip" not in encodings:

@@ -7,7 +7,7 @@ from typing import Any
 
 from deltalog.apps.server import documents
 from deltalog.apps.server.documents import JsonDocument
-from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, ReadingHandler, Request, RouteCall
 from deltalog.apps.server.errors import wrong
 from deltalog.apps.server.fields import TIMEOUT, Field
 from deltalog.apps.server.versions import MARK
@@ -31,9 +31,9 @@ PAGES = (
 _CURSOR = re.compile(rf"({MARK})-([0-9]{{1,15}})")
 
 
-def query(reading: ReadingHandler, asked: Asked) -> JsonDocument:
-    answers = reading.kb.query(asked["goal"], asked["method"])
-    first, most = asked["offset"], min(asked["limit"], reading.settings.rows)
+def query(reading: ReadingHandler, request: Request) -> JsonDocument:
+    answers = reading.kb.query(request["goal"], request["method"])
+    first, most = request["offset"], min(request["limit"], reading.settings.rows)
     found = answers.page(first, most)
     document = {
         "columns": list(answers.columns),
@@ -46,7 +46,7 @@ def query(reading: ReadingHandler, asked: Asked) -> JsonDocument:
         "failures": [each.as_json for each in answers.failures],
     }
     rest = len(answers) - first - len(found)
-    return document | ({"cut_off": _cut_off(rest, asked["limit"], reading.settings.rows)} if rest > 0 else {})
+    return document | ({"cut_off": _cut_off(rest, request["limit"], reading.settings.rows)} if rest > 0 else {})
 
 
 def _cut_off(rest: int, asked: int, most: int) -> str:
@@ -54,23 +54,23 @@ def _cut_off(rest: int, asked: int, most: int) -> str:
     return f"{rest:,} more rows are left out ({why}); `offset` asks for them"
 
 
-def facts(reading: ReadingHandler, asked: Asked) -> JsonDocument:
-    if asked["cursor"] is None:
-        return _page(reading, asked, asked["offset"])
-    found = _CURSOR.fullmatch(asked["cursor"])
+def facts(reading: ReadingHandler, request: Request) -> JsonDocument:
+    if request["cursor"] is None:
+        return _page(reading, request, request["offset"])
+    found = _CURSOR.fullmatch(request["cursor"])
     if found is None:
-        raise wrong("cursor: this is none; take `next` of the page before as it is")
+        raise wrong("invalid cursor; pass `next` of the previous page unchanged")
     version = reading.versions.at(found[1])
     if version.number == reading.version:
-        return _page(reading, asked, int(found[2]))
+        return _page(reading, request, int(found[2]))
     with reading.versions.readers.reading(version) as kb:
-        return _page(ReadingHandler(kb, version.number, reading.versions), asked, int(found[2]))
+        return _page(ReadingHandler(kb, version.number, reading.versions), request, int(found[2]))
 
 
-def _page(reading: ReadingHandler, asked: Asked, first: int) -> JsonDocument:
-    kb, name, most = reading.kb, asked["predicate"], min(asked["limit"], reading.settings.rows)
+def _page(reading: ReadingHandler, request: Request, first: int) -> JsonDocument:
+    kb, name, most = reading.kb, request["predicate"], min(request["limit"], reading.settings.rows)
     pred = session_of(kb).predicate(name)
-    found = (kb.derived if asked["derived"] else kb.facts)(name)
+    found = (kb.derived if request["derived"] else kb.facts)(name)
     rows, total = found.page(first, most), len(found)
     end = first + len(rows)
     return {
@@ -86,7 +86,7 @@ def _page(reading: ReadingHandler, asked: Asked, first: int) -> JsonDocument:
     }
 
 
-def predicates(reading: ReadingHandler, _: Asked) -> JsonDocument:
+def predicates(reading: ReadingHandler, _: Request) -> JsonDocument:
     kb = reading.kb
     contents, names = session_of(kb).contents(), session_of(kb).names().by_name
     size = session_of(kb).backend.size

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltalog.apps.server.documents import JsonDocument
-from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, ReadingHandler, Request, RouteCall
 from deltalog.core.rules import Aggregate, Pred, Rule
 from deltalog.evaluation.plan.iri_display import shortened
 from deltalog.knowledge_base.calls import session_of
@@ -59,7 +59,7 @@ class RuleGraph:
         return [shortened(str(scheme), self.kb.prefixes) for scheme in found if scheme is not None]
 
 
-def rules(reading: ReadingHandler, _: Asked) -> JsonDocument:
+def rules(reading: ReadingHandler, _: Request) -> JsonDocument:
     graph = RuleGraph(reading.kb)
     return {"rules": [_rule(name, rule, graph) for name, rule in reading.kb.rule_ids.items()]}
 
@@ -84,7 +84,7 @@ def _rule(name: str, rule: Rule, graph: RuleGraph) -> JsonDocument:
     }
 
 
-def rule_graph(reading: ReadingHandler, _: Asked) -> JsonDocument:
+def rule_graph(reading: ReadingHandler, _: Request) -> JsonDocument:
     graph = RuleGraph(reading.kb)
     homes: dict[int, list[str]] = {}
     for name, rule in reading.kb.rule_ids.items():

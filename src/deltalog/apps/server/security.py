@@ -17,7 +17,7 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.settings import Settings
 from deltalog.core.errors import UsageError
 
@@ -78,7 +78,7 @@ def check_token(text: str, where: str) -> str:
 def check_origin(text: str) -> str:
     """An origin as browsers send it, or `*`."""
     if text != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/?#\s,]+", text):
-        raise UsageError(f"{text!r} is no origin; write it like https://example.org or http://localhost:3000")
+        raise UsageError(f"{text!r} is not an origin; write it like https://example.org or http://localhost:3000")
     return text
 
 
@@ -94,7 +94,7 @@ def check_host(headers: Mapping[str, str], settings: Settings) -> None:
     """Refuses a request that calls the server by the name of another."""
     host = host_name(headers.get("host", ""))
     if settings.hosts is not None and host not in settings.hosts:
-        raise Refused(403, "host", f"this server is not called {host!r:.80}; use its own address")
+        raise HTTPError(403, "host", f"this server is not called {host!r:.80}; use its own address")
 
 
 def check_request(method: str, scheme: str, headers: Mapping[str, str], settings: Settings) -> None:
@@ -102,9 +102,9 @@ def check_request(method: str, scheme: str, headers: Mapping[str, str], settings
     check_host(headers, settings)
     origin = headers.get("origin")
     if origin is not None and not is_allowed_origin(origin, f"{scheme}://{headers.get('host', '')}", settings):
-        raise Refused(403, "origin", "pages of this origin may not call the server; --cors ORIGIN allows them")
+        raise HTTPError(403, "origin", "pages of this origin may not call the server; --cors ORIGIN allows them")
     if origin is None and method not in ("GET", "HEAD") and headers.get("sec-fetch-site") == "cross-site":
-        raise Refused(403, "origin", "pages elsewhere may not call the server; --cors ORIGIN allows them")
+        raise HTTPError(403, "origin", "pages elsewhere may not call the server; --cors ORIGIN allows them")
     if settings.token_for_reading and method != "OPTIONS":
         check_authorised(headers, settings)
 
@@ -120,13 +120,13 @@ def check_authorised(headers: Mapping[str, str], settings: Settings) -> None:
     kind, _, given = headers.get("authorization", "").partition(" ")
     is_right = hmac.compare_digest(given.strip().encode("utf-8", "replace"), settings.token.encode())
     if kind.lower() != "bearer" or not is_right:
-        raise Refused(401, "token", "this needs the header `Authorization: Bearer TOKEN`", UNAUTHORISED)
+        raise HTTPError(401, "token", "this needs the header `Authorization: Bearer TOKEN`", UNAUTHORISED)
 
 
 def check_writing(headers: Mapping[str, str], settings: Settings) -> None:
     """Refuses a change by who may not make one."""
     if settings.readonly:
-        raise Refused(403, "readonly", "this server is for reading")
+        raise HTTPError(403, "readonly", "this server is for reading")
     check_authorised(headers, settings)
 
 

@@ -30,6 +30,6 @@ class Settings:
     subscriptions: int = 500
     subscription_seconds: float = 15.0  # between two signs of life
     recent_versions: int = 16  # that are kept whole, for cursors and conjunctive goals
-    recent_changes: int = 1_024  # whose facts are kept, for those who come back
+    recent_changes: int = 1_024  # whose facts are kept, for reconnecting clients
     recent_facts: int = 1_000_000  # in these changes
     follow_seconds: float = 1.0  # between two looks at a store that another process changes

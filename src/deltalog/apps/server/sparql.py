@@ -12,15 +12,15 @@ from deltalog.apps.server import documents
 from deltalog.apps.server.documents import JsonDocument
 from deltalog.apps.server.endpoints import (
     JSON,
-    Answered,
-    Asked,
     Endpoint,
     HandlerWork,
     ReadingHandler,
+    Request,
+    Response,
     RouteCall,
     Service,
 )
-from deltalog.apps.server.errors import Refused, wrong
+from deltalog.apps.server.errors import HTTPError, wrong
 from deltalog.apps.server.fields import TIMEOUT, Field
 from deltalog.apps.server.negotiation import negotiated
 from deltalog.core.terms import IRI
@@ -79,9 +79,9 @@ class _Given:
     values: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, asked: Asked) -> _Given:
+    def of(cls, request: Request) -> _Given:
         found: dict[str, list[str]] = {}
-        for name, value in [*asked.parameters, *_form(asked)]:
+        for name, value in [*request.parameters, *_form(request)]:
             found.setdefault(name, []).append(value)
         return cls(found)
 
@@ -95,26 +95,26 @@ class _Given:
         return tuple(self.values.get(name, ()))
 
 
-def _form(asked: Asked) -> list[tuple[str, str]]:
+def _form(request: Request) -> list[tuple[str, str]]:
     """The fields of a body that is a form."""
-    if asked.media_type != FORM:
+    if request.media_type != FORM:
         return []
     try:
-        text = asked.body.decode("utf-8")
+        text = request.body.decode("utf-8")
         return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError as problem:
-        raise wrong(f"the body is no form in UTF-8: {problem}") from None
+        raise wrong(f"the body is not a form in UTF-8: {problem}") from None
 
 
-def operation(asked: Asked, method: str) -> ProtocolOperation:
-    """What a request asks for; Refused if that is not one query or one update."""
-    given = _Given.of(asked)
+def operation(request: Request, method: str) -> ProtocolOperation:
+    """What a request asks for; HTTPError if that is not one query or one update."""
+    given = _Given.of(request)
     query, update = given.one("query"), given.one("update")
-    if asked.media_type in (QUERY, UPDATE):
+    if request.media_type in (QUERY, UPDATE):
         if query is not None or update is not None:
             raise wrong("the operation is in the address and in the body; one request is one operation")
-        text = _decoded(asked.body)
-        query, update = (text, None) if asked.media_type == QUERY else (None, text)
+        text = _decoded(request.body)
+        query, update = (text, None) if request.media_type == QUERY else (None, text)
     if (query is None) == (update is None):
         raise wrong("expected one of `query` and `update`; see https://www.w3.org/TR/sparql11-protocol/")
     if update is not None and method == "GET":
@@ -127,7 +127,7 @@ def operation(asked: Asked, method: str) -> ProtocolOperation:
 
 def _graph(name: str) -> IRI:
     if not ABSOLUTE.fullmatch(name):
-        raise wrong(f"{name!r:.80} is no graph: expected an absolute IRI")
+        raise wrong(f"{name!r:.80}: expected an absolute IRI as the name of a graph")
     return IRI(name)
 
 
@@ -138,65 +138,65 @@ def _decoded(body: bytes) -> str:
         raise wrong(f"the body is not UTF-8 (byte {problem.start})") from None
 
 
-def base_of(asked: Asked) -> str:
+def base_of(request: Request) -> str:
     """What relative IRIs of queries and updates are resolved against: the address of this endpoint."""
-    return f"{asked.origin}/sparql"
+    return f"{request.origin}/sparql"
 
 
-def query(reading: ReadingHandler, asked: Asked) -> Answered:
-    wanted = operation(asked, "POST")
+def query(reading: ReadingHandler, request: Request) -> Response:
+    wanted = operation(request, "POST")
     return answered(
-        reading.kb.solve(wanted.text, dataset=wanted.dataset, base=base_of(asked)), asked, reading.settings.rows
+        reading.kb.solve(wanted.text, dataset=wanted.dataset, base=base_of(request)), request, reading.settings.rows
     )
 
 
-def answered(solutions: Solutions, asked: Asked, most: int, formats: Mapping[str, str] | None = None) -> Answered:
-    """Solutions in the format that the client likes best; Refused if there are too many."""
+def answered(solutions: Solutions, request: Request, most: int, formats: Mapping[str, str] | None = None) -> Response:
+    """Solutions in the format that the client likes best; HTTPError if there are too many."""
     formats = formats or (TRIPLES | ROWS if solutions.form.is_graph else ROWS)
-    media_type = negotiated(asked.headers.get("accept"), list(formats))
+    media_type = negotiated(request.headers.get("accept"), list(formats))
     if not solutions.ask and len(solutions) > most:
         message = f"the query has {len(solutions):,} solutions, more than the server's limit of {most:,}; "
-        raise Refused(503, "limit", f"{message}ask for parts, with ORDER BY, LIMIT and OFFSET", limit="rows")
+        raise HTTPError(503, "limit", f"{message}ask for parts, with ORDER BY, LIMIT and OFFSET", limit="rows")
     text = solutions.serialize(formats[media_type])
     escaped = "backslashreplace" if formats[media_type] == "json" else "replace"  # a lone surrogate
     failed = sum(each.count for each in solutions.failures)
     headers = {FAILED: str(failed)} if failed else {}
-    return Answered(text.encode("utf-8", escaped), _with_charset(media_type), headers=headers)
+    return Response(text.encode("utf-8", escaped), _with_charset(media_type), headers=headers)
 
 
 def _with_charset(media_type: str) -> str:
     return f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type
 
 
-def update(service: Service, asked: Asked) -> JsonDocument:
+def update(service: Service, request: Request) -> JsonDocument:
     """An update is one change, and is answered by what it changed."""
-    versions, wanted = service.versions, operation(asked, "POST")
+    versions, wanted = service.versions, operation(request, "POST")
     folders = [] if versions.settings.load_folder is None else [versions.settings.load_folder]
-    options: dict[str, Any] = {"load_from": folders, "dataset": wanted.dataset, "base": base_of(asked)}
+    options: dict[str, Any] = {"load_from": folders, "dataset": wanted.dataset, "base": base_of(request)}
     made = versions.change(lambda kb: kb.sparql_update(wanted.text, **options))
     return documents.change(made, versions.present.kb, False, SHOWN_ROWS)
 
 
-def describe(reading: ReadingHandler, asked: Asked) -> JsonDocument:
+def describe(reading: ReadingHandler, request: Request) -> JsonDocument:
     """What an update would change."""
-    wanted, folder = operation(asked, "POST"), reading.settings.load_folder
+    wanted, folder = operation(request, "POST"), reading.settings.load_folder
     folders = [] if folder is None else [folder]
-    options: dict[str, Any] = {"load_from": folders, "dataset": wanted.dataset, "base": base_of(asked)}
+    options: dict[str, Any] = {"load_from": folders, "dataset": wanted.dataset, "base": base_of(request)}
     made = reading.versions.describe(
         reading.kb, reading.version, lambda kb: kb.sparql_update(wanted.text, dry_run=True, **options)
     )
     return documents.change(made, reading.kb, True, SHOWN_ROWS)
 
 
-def choose(asked: Asked) -> RouteCall:
-    wanted = operation(asked, "POST")
+def choose(request: Request) -> RouteCall:
+    wanted = operation(request, "POST")
     if not wanted.is_update:
         return RouteCall(HandlerWork.READ, query)
     return RouteCall(HandlerWork.READ, describe) if wanted.dry_run else RouteCall(HandlerWork.WRITE, update)
 
 
-def choose_get(asked: Asked) -> RouteCall:
-    operation(asked, "GET")
+def choose_get(request: Request) -> RouteCall:
+    operation(request, "GET")
     return RouteCall(HandlerWork.READ, query)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.readers import Version
 from deltalog.apps.server.versions import Step, Versions
 from deltalog.core.rules import TRIPLES, TYPES, Atom, BodyLiteral, Pred, Variable
@@ -76,7 +76,7 @@ class GoalDeltas:
     _known: dict[tuple[str, int], Facts[Any]] = field(default_factory=dict)
 
     def of(self, step: Step, watched: Watched) -> GoalDelta:
-        """What a change did to the answers; Refused if that cannot be told any more, or not in so many rows."""
+        """What a change did to the answers; HTTPError if that cannot be told any more, or not in so many rows."""
         if not self._is_touched(step, watched):
             return GoalDelta([], [])
         if (pred := watched.predicate) is not None:
@@ -93,7 +93,7 @@ class GoalDeltas:
 
     def _compared(self, step: Step, watched: Watched) -> GoalDelta:
         if step.before is None or step.after is None:
-            raise Refused(410, "gone", f"version {step.number} is too long ago for a goal of this form")
+            raise HTTPError(410, "gone", f"version {step.number} is too long ago for a goal of this form")
         before, after = (self._answers(version, watched) for version in (step.before, step.after))
         minus, columns = after._backend.minus, watched.columns
         added, removed = minus(after.table, before.table), minus(before.table, after.table)
@@ -114,7 +114,7 @@ class GoalDeltas:
         found: Sequence[Facts[Any] | None] = added, removed
         total, most = sum(len(facts) for facts in found if facts is not None), self.versions.settings.rows
         if total > most:
-            raise Refused(410, "gone", f"the change has {total:,} rows, more than the limit of {most:,}")
+            raise HTTPError(410, "gone", f"the change has {total:,} rows, more than the limit of {most:,}")
         return GoalDelta(*([] if facts is None else list(facts) for facts in found))
 
 

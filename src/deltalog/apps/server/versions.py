@@ -1,7 +1,7 @@
 """The knowledge base that is served: one writer, and the versions that readers see.
 
     present   the version that a request reads from when it begins; replaced as a whole when a change is done
-    steps     what each of the last changes added and removed, for those who come back (`subscriptions`)
+    steps     what each of the last changes added and removed, for reconnecting clients (`subscriptions`)
 
 A version is a frozen knowledge base (`deltalog.knowledge_base.frozen`), so readers hold no lock, and a change waits for
 none of them. The last few versions are kept whole, and of more the facts that changed.
@@ -18,7 +18,7 @@ from itertools import islice
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from deltalog.apps.server.errors import Refused
+from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.readers import Readers, Version
 from deltalog.apps.server.settings import Settings
 from deltalog.core.rules import Pred, Rule
@@ -138,7 +138,7 @@ class Versions:
     def _check_expected(self, expect: int | None) -> None:
         if expect is not None and expect != self.present.number:
             message = f"the present version is {self.present.number}, and the change expects {expect}; look again"
-            raise Refused(409, "conflict", message, present=self.present.number)
+            raise HTTPError(409, "conflict", message, present=self.present.number)
 
     def _publish(
         self, added: FactsByPredicate, removed: FactsByPredicate, added_rules: RuleTexts, removed_rules: RuleTexts
@@ -211,7 +211,7 @@ class Versions:
         message = (
             f"version {mark} is no longer kept, the present one is {self.mark(present)}; start over without a cursor"
         )
-        raise Refused(410, "gone", message)
+        raise HTTPError(410, "gone", message)
 
     def _kept(self) -> Iterator[Version]:
         yield self.present
@@ -223,7 +223,9 @@ class Versions:
         for step in list(self.steps):
             if step.number == number:
                 return step
-        raise Refused(410, "gone", f"what version {number} changed is not known any more; /versions lists the versions")
+        raise HTTPError(
+            410, "gone", f"the changes of version {number} are no longer kept; /versions lists the versions"
+        )
 
 
 def _origin(steps: list[Step], i: int) -> int:

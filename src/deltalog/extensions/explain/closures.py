@@ -1,8 +1,8 @@
 """Proofs in transitive relations: a shortest path of edges, as a balanced tree of the user's transitive rule.
 
-For R(x, z) <- R(x, y), R(y, z), every y between x and z gives an instance, and the cone of a fact would have all pairs
-between. Instead, a path is searched over the backbone of R (`program.recognise`): the edges that something other than
-the transitive rule, its mirror or its inverse gives. A proof of height h has at most 2^(h - m) edges, where m, the
+For R(x, z) <- R(x, y), R(y, z), every y between x and z gives an instance, and the search for a fact would have all
+pairs between. Instead, a path is searched over the backbone of R (`program.recognise`): the edges that something other
+than the transitive rule, its mirror or its inverse gives. A proof of height h has at most 2^(h - m) edges, where m, the
 least height of an edge, is 0 if R has explicit facts and 1 if it has none. So a path with the fewest edges, n, gives
 the lower bound m + ceil(log2 n) for proofs by the transitive rule, and where the balanced tree over it has this height,
 it is one of the best. (Mirrors and inverses can be pushed down to the edges without making the tree higher.) Such a

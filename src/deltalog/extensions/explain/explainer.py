@@ -15,8 +15,8 @@ from deltalog.evaluation.hypertree import Trees
 from deltalog.evaluation.maintenance.materialisation import Materialisation
 from deltalog.evaluation.seminaive import Relations, SemiNaive
 from deltalog.extensions.explain.asked_fact import AskedFact
+from deltalog.extensions.explain.backward_search import ROOT, BackwardSearch
 from deltalog.extensions.explain.closures import Closure, closures_of
-from deltalog.extensions.explain.cone import ROOT, Cone
 from deltalog.extensions.explain.instances import BodyPlan, HeadPlan, InstanceFinder, Members
 from deltalog.extensions.explain.model import Explanation, Fact, Proof, RuleRef
 from deltalog.extensions.explain.near_misses import NearMisses
@@ -117,21 +117,21 @@ class Explainer(Generic[T]):
 
     def proofs_of(self, fact: FactKey, most: int) -> list[Proof]:
         """Up to so many proofs of a fact that holds, the first of least height."""
-        cone = self._cone(fact)
+        search = self._search(fact)
         shown = self.tuning.explain_shown_members
-        builder = ProofBuilder(cone, self.wording, self.rule_ref, self.source, shown, self._is_given)
-        derived = self._is_derived(cone, thoroughly=most > 1)
-        given = [builder.explicit(also_derived=derived)] if cone.is_explicit else []
+        builder = ProofBuilder(search, self.wording, self.rule_ref, self.source, shown, self._is_given)
+        derived = self._is_derived(search, thoroughly=most > 1)
+        given = [builder.explicit(also_derived=derived)] if search.is_explicit else []
         if not derived or len(given) >= most:
             assert given or derived, f"there is no proof of {fact}"
             return given
         wanted = most - len(given)
-        self._find_others(cone, wanted)
-        return [*given, *(builder.proof(choice) for choice in Choices(cone, wanted > 1).proofs(wanted))]
+        self._find_others(search, wanted)
+        return [*given, *(builder.proof(choice) for choice in Choices(search, wanted > 1).proofs(wanted))]
 
-    def _cone(self, root: FactKey) -> Cone[T]:
+    def _search(self, root: FactKey) -> BackwardSearch[T]:
         closures = {pred: closure.forgotten() for pred, closure in self.closures.items()}
-        return Cone(self.heads, closures, self.finder(), root)
+        return BackwardSearch(self.heads, closures, self.finder(), root)
 
     def _is_given(self, fact: FactKey) -> bool:
         if fact.pred not in self.state.in_order:
@@ -148,28 +148,28 @@ class Explainer(Generic[T]):
         relations = self.state.facts if shown else self.relations
         return InstanceFinder(relations, self.state.proof_leaves, self.terms)
 
-    def _is_derived(self, cone: Cone[T], thoroughly: bool) -> bool:
+    def _is_derived(self, search: BackwardSearch[T], thoroughly: bool) -> bool:
         """Searches for a proof by rules. Whether an explicit fact is derived, too, is searched within a bound, unless
         other proofs are asked for."""
-        if cone.is_explicit and not thoroughly:
-            cone.finder.most = self.tuning.explain_alternative_instances
+        if search.is_explicit and not thoroughly:
+            search.finder.most = self.tuning.explain_alternative_instances
         try:
-            cone.search()
+            search.run()
         except LimitReached as limit:
-            if limit.reason != "explain_max_instances" or not cone.is_explicit or thoroughly:
+            if limit.reason != "explain_max_instances" or not search.is_explicit or thoroughly:
                 raise
-        return not isinf(cone.root.height)
+        return not isinf(search.root.height)
 
-    def _find_others(self, cone: Cone[T], wanted: int) -> None:
+    def _find_others(self, search: BackwardSearch[T], wanted: int) -> None:
         """Deepens until there are so many proofs, or all there are; what the bound leaves out is not shown."""
         try:
-            if wanted > 1 and cone.root.fact.pred in cone.closures:
-                cone.expand_transitive([ROOT])
-            while wanted > 1 and not cone.exhausted and self._proved_instances(cone) < wanted:
-                cone.deepen()
+            if wanted > 1 and search.root.fact.pred in search.closures:
+                search.expand_transitive([ROOT])
+            while wanted > 1 and not search.exhausted and self._proved_instances(search) < wanted:
+                search.deepen()
         except LimitReached as limit:
             if limit.reason != "explain_max_instances":
                 raise
 
-    def _proved_instances(self, cone: Cone[T]) -> int:
-        return sum(not isinf(cone.height_of(instance)) for instance in cone.root.instances)
+    def _proved_instances(self, search: BackwardSearch[T]) -> int:
+        return sum(not isinf(search.height_of(instance)) for instance in search.root.instances)

@@ -1,4 +1,4 @@
-"""Proofs from a cone: which instance proves each fact, and the proof as users see it.
+"""Proofs from a search: which instance proves each fact, and the proof as users see it.
 
 Of the instances that give a fact its height, the one whose proof has the fewest facts is taken, given what was taken
 for its premises. Every part of a proof is itself of least height. (A proof with the fewest facts of all would be
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from deltalog.core.arrays import IdRow
 from deltalog.core.rules import Aggregate, Atom, Bind, BodyLiteral, Filter, Negation, Variable
 from deltalog.core.terms import Value
-from deltalog.extensions.explain.cone import ROOT, Cone, Instance
+from deltalog.extensions.explain.backward_search import ROOT, BackwardSearch, Instance
 from deltalog.extensions.explain.instances import BodyPlan, InstanceFinder, Members
 from deltalog.extensions.explain.model import Fact, Group, Member, Premise, Proof, RuleRef
 from deltalog.extensions.explain.terms import FactKey
@@ -26,38 +26,38 @@ Choice = dict[int, Instance]  # the instance of each derived fact in a proof
 
 
 class Choices(Generic[T]):
-    """The instance that proves each fact of a cone."""
+    """The instance that proves each fact of a search."""
 
-    def __init__(self, cone: Cone[T], others: bool = False) -> None:
-        self.cone = cone
+    def __init__(self, search: BackwardSearch[T], others: bool = False) -> None:
+        self.search = search
         self.best: Choice = {}
         needed = self._needed(others)
-        self._sets = len(needed) <= cone.finder.relations.backend.tuning.explain_compared_facts
+        self._sets = len(needed) <= search.finder.relations.backend.tuning.explain_compared_facts
         self._facts: dict[int, frozenset[int]] = {}  # in the proof of a fact
         self._sizes: dict[int, int] = {}  # of the proof as a tree, where sets would be large
-        for number in sorted(needed, key=lambda i: cone.nodes[i].height):
+        for number in sorted(needed, key=lambda i: search.nodes[i].height):
             self._choose(number)
 
     def _needed(self, others: bool) -> set[int]:
         """The facts that proofs of the root may have; with `others`, also those that are not of least height."""
-        needed = {number for one in self.cone.root.instances for number in one.premises if self._is_proved(one)}
+        needed = {number for one in self.search.root.instances for number in one.premises if self._is_proved(one)}
         waiting = list(needed)
         while waiting:
             number = waiting.pop()
             for instance in (
-                filter(self._is_proved, self.cone.nodes[number].instances) if others else self._tied(number)
+                filter(self._is_proved, self.search.nodes[number].instances) if others else self._tied(number)
             ):
                 waiting += (new := set(instance.premises) - needed)
                 needed |= new
         return needed
 
     def _is_proved(self, instance: Instance) -> bool:
-        return not isinf(self.cone.height_of(instance))
+        return not isinf(self.search.height_of(instance))
 
     def _tied(self, number: int) -> list[Instance]:
         """The instances that give a fact its height."""
-        node = self.cone.nodes[number]
-        return [] if node.explicit else [one for one in node.instances if self.cone.height_of(one) == node.height]
+        node = self.search.nodes[number]
+        return [] if node.explicit else [one for one in node.instances if self.search.height_of(one) == node.height]
 
     def _choose(self, number: int) -> None:
         tied = self._tied(number)
@@ -81,8 +81,8 @@ class Choices(Generic[T]):
 
     def of_root(self) -> list[Instance]:
         """The instances that derive the root, best first."""
-        found = filter(self._is_proved, self.cone.root.instances)
-        return sorted(found, key=lambda one: (self.cone.height_of(one), *self._order(one)))
+        found = filter(self._is_proved, self.search.root.instances)
+        return sorted(found, key=lambda one: (self.search.height_of(one), *self._order(one)))
 
     def proofs(self, most: int) -> list[Choice]:
         """Up to so many different choices for the root: other instances of the root first, then one other instance
@@ -97,7 +97,7 @@ class Choices(Generic[T]):
         """Choices that differ in one fact below the root, and are well founded."""
         needed = set(self._sizes)
         for number in (number for number in choice if number != ROOT):
-            for instance in self.cone.nodes[number].instances:
+            for instance in self.search.nodes[number].instances:
                 if instance is choice[number] or not needed.issuperset(instance.premises):
                     continue
                 other = {**self.best, ROOT: choice[ROOT], number: instance}
@@ -143,7 +143,7 @@ IN_ORDER = "in an order (choice-domain, subsumption or the like), which has no p
 class ProofBuilder(Generic[T]):
     """Makes proofs of choices."""
 
-    cone: Cone[T]
+    search: BackwardSearch[T]
     wording: Wording
     rule_ref: Callable[[str], RuleRef]
     source: Callable[[Fact], str | None]
@@ -154,11 +154,11 @@ class ProofBuilder(Generic[T]):
 
     @property
     def finder(self) -> InstanceFinder[T]:
-        return self.cone.finder
+        return self.search.finder
 
     def explicit(self, also_derived: bool) -> Proof:
         """The root as an explicit fact."""
-        return replace(self._unproved(self.cone.root.fact), also_derived=also_derived)
+        return replace(self._unproved(self.search.root.fact), also_derived=also_derived)
 
     def _unproved(self, fact: FactKey) -> Proof:
         """A fact that is explicit, or that a stage has derived."""
@@ -180,21 +180,21 @@ class ProofBuilder(Generic[T]):
     def _learn(self, choice: Choice) -> None:
         """Decodes the terms of a proof at once."""
         ids = {id for instance in choice.values() for id in instance.row}
-        facts = (self.cone.nodes[p].fact for instance in choice.values() for p in (instance.head, *instance.premises))
-        self.cone.terms.learn(ids.union(*(fact.row for fact in facts)))
+        facts = (self.search.nodes[p].fact for instance in choice.values() for p in (instance.head, *instance.premises))
+        self.search.terms.learn(ids.union(*(fact.row for fact in facts)))
 
     def _fact(self, fact: FactKey) -> Fact:
-        return Fact(fact.pred.name, self.cone.terms.values(fact.row))
+        return Fact(fact.pred.name, self.search.terms.values(fact.row))
 
     def _proved(self, fact: FactKey) -> Proof:
         """The proof of a premise: a step made before, or an explicit fact."""
-        number = self.cone.number(fact)
+        number = self.search.number(fact)
         if number not in self.made:
             self.made[number] = self._unproved(fact)
         return self.made[number]
 
     def _step(self, instance: Instance) -> Proof:
-        node, body = self.cone.nodes[instance.head], instance.plan.body
+        node, body = self.search.nodes[instance.head], instance.plan.body
         premises = tuple(self._premises(body, instance.plan.rule.body, instance.row))
         height = 1 + max((self.made[p].height for p in instance.premises if p in self.made), default=0)
         below = self._bits_of(instance.premises)
@@ -206,7 +206,7 @@ class ProofBuilder(Generic[T]):
             rule=self.rule_ref(instance.plan.name),
             bindings=self._bindings(body.columns, instance.row),
             premises=premises,
-            also_explicit=instance.head == ROOT and self.cone.is_explicit,
+            also_explicit=instance.head == ROOT and self.search.is_explicit,
             steps=self._bits[instance.head].bit_count(),
         )
 
@@ -220,18 +220,18 @@ class ProofBuilder(Generic[T]):
         return found
 
     def _bindings(self, columns: Sequence[Variable], row: IdRow) -> dict[str, Value]:
-        values = self.cone.terms.values(row)
+        values = self.search.terms.values(row)
         named = zip(columns, values, strict=True)
         return {v.name: value for v, value in named if not v.anonymous and not v.name.startswith("#")}
 
     def _premises(self, body: BodyPlan[T], written: Sequence[BodyLiteral], row: IdRow) -> Iterator[Premise]:
         """The premises of an instance, in the order of writing."""
-        values = dict(zip(body.columns, self.cone.terms.values(row), strict=True))
+        values = dict(zip(body.columns, self.search.terms.values(row), strict=True))
         facts, aggregates = {i: pick for i, _, pick in body.atoms}, dict(body.aggregates)
         for i, literal in enumerate(written):
             match literal:
                 case Atom():
-                    yield self._proved(self.cone.terms.shown(literal.pred, facts[i](row)))
+                    yield self._proved(self.search.terms.shown(literal.pred, facts[i](row)))
                 case Negation(atom):
                     yield self.wording.absent(atom, values)
                 case Filter() | Bind():
@@ -246,15 +246,15 @@ class ProofBuilder(Generic[T]):
         key = members.group(row)
         rows = sorted(self.finder.members(members, [key]).get(key, ()))
         columns = members.plan.columns
-        self.cone.terms.learn({id for found in rows for id in found})
+        self.search.terms.learn({id for found in rows for id in found})
         shown = [tuple(self._premises(members.plan, literal.body, found)) for found in rows[: self.shown_members]]
         for call, argument in zip(literal.calls, members.arguments, strict=True):
             place = None if argument is None else columns.index(argument)
-            all_values = [self.cone.terms.value(found[place]) for found in rows] if place is not None else None
+            all_values = [self.search.terms.value(found[place]) for found in rows] if place is not None else None
             yield Group(
                 text=self.wording.literal(literal),
                 function=call.function,
-                key=self.cone.terms.values(key),
+                key=self.search.terms.values(key),
                 members=tuple(
                     Member(
                         self._bindings(columns, found),

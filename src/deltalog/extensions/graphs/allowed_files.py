@@ -34,7 +34,7 @@ class AllowedFiles:
                 return self._checked(found, source)
         allowed = ", ".join(map(str, self._folders)) or "none"
         raise UsageError(
-            f"LOAD <{source}> is refused: it is no file in a folder that may be loaded from ({allowed}); "
+            f"LOAD <{source}> is refused: no file in an allowed folder ({allowed}); "
             "sparql_update(..., load_from=...) and --load-from allow folders"
         )
 

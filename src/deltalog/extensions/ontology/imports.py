@@ -41,7 +41,7 @@ class Import(NamedTuple):
 
     def __str__(self) -> str:
         wanted = _in_catalog(self.iri, self.by.parent)
-        mapped = f"; {CATALOG} says that it is {wanted}, which is no file here" if wanted is not None else ""
+        mapped = f"; {CATALOG} maps it to {wanted}, which is not a file" if wanted is not None else ""
         return (
             f"{self.by} imports <{self.iri}>, which was not found, so its axioms are missing{mapped}. Give its file as "
             f"an ontology, too, or name it in {CATALOG} beside {self.by.name}; nothing is fetched from the network"

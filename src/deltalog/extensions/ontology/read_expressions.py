@@ -168,5 +168,5 @@ class Expressions:
 def _count(value: Value) -> int:
     found = number(value)
     if not isinstance(found, int) or found < 0:
-        raise NotAnExpression(f"expected a non-negative integer as a cardinality, and not {value!r}")
+        raise NotAnExpression(f"expected a non-negative integer as a cardinality, got {value!r}")
     return found

@@ -162,7 +162,7 @@ class _Reader:
             return Atom(DIFFERENT_FROM, terms)
         property = self._graph.object(atom, SWRL + "propertyPredicate")
         if property is None:
-            raise CannotExpress("an atom is of no kind that SWRL has")
+            raise CannotExpress("unsupported SWRL atom")
         return link(self._expressions.property(property), *terms)
 
     def _built_in(self, atom: Value) -> BodyLiteral:

@@ -29,8 +29,8 @@ from uuid import uuid4
 
 from deltalog.core.errors import DataError
 from deltalog.core.tuning import Tuning
-from deltalog.extensions.store.files import NewerFormat
 from deltalog.extensions.store.log_entry import LogEntry
+from deltalog.extensions.versions import Growth, NewerFormat, check_format
 
 FORMAT = 1
 NAME = "catalog.db"
@@ -143,11 +143,7 @@ class Catalog:
             rows = self._connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchall()
         if not rows or not str(rows[0][0]).isdecimal():
             raise DataError(f"{self.path} is not the catalog of a store, or it is damaged")
-        if int(rows[0][0]) > FORMAT:
-            raise NewerFormat(
-                f"{self.path.parent}: a later release of deltalog wrote this store (format {rows[0][0]}, this release "
-                f"reads up to {FORMAT}); upgrade deltalog"
-            )
+        check_format(int(rows[0][0]), FORMAT, self.path.parent, "store")
 
     def close(self) -> None:
         self._connection.close()
@@ -201,7 +197,7 @@ class Catalog:
 
     def _checked(self, row: Sequence[Any], types: str) -> Sequence[Any]:
         """A row whose values have the types of its columns (SQLite lets a column have any)."""
-        if [type(value).__name__[0] for value in row] != list(types):
+        if not has_types(row, types):
             raise DataError(f"{self.path} is damaged: a row has values of other types; {REPAIR}")
         return row
 
@@ -251,12 +247,12 @@ class Catalog:
                 found.append(version)
         return found
 
-    def since(self, version: int) -> tuple[int, int]:
+    def since(self, version: int) -> Growth:
         """How many versions there are after one, and how many facts they changed."""
         with self._failing("read"):
             count = "SELECT count(*), coalesce(sum(added_facts + removed_facts), 0) FROM versions WHERE version > ?"
             changes, rows = self._connection.execute(count, (version,)).fetchone()
-        return int(changes), int(rows)
+        return Growth(int(changes), int(rows))
 
     def entries(self, after: int, last: int) -> Iterator[tuple[int, LogEntry]]:
         """The changes after a version, up to the last one, checked."""
@@ -357,6 +353,11 @@ def _opened(path: Path, tuning: Tuning, mode: str, more: str = "") -> sqlite3.Co
 def connected(path: Path, tuning: Tuning, readonly: bool) -> sqlite3.Connection:
     """A connection to a catalog; DataError if there is none."""
     return _connect(path, tuning, "ro" if readonly else "rw")[0]
+
+
+def has_types(row: Sequence[Any], types: str) -> bool:
+    """Whether the values of a row have the types of its columns, by their first letters."""
+    return [type(value).__name__[0] for value in row] == list(types)
 
 
 def catalog_files(folder: Path) -> list[Path]:

@@ -21,19 +21,26 @@ from deltalog.extensions.store import files
 from deltalog.extensions.store.acknowledged import NAME as ACKNOWLEDGED
 from deltalog.extensions.store.acknowledged import Acknowledged, read_acknowledged
 from deltalog.extensions.store.arrays import MappedFile, StoredArray
-from deltalog.extensions.store.catalog import FORMAT, NAME, SnapshotRow, VersionRow, catalog_files, connected, log_file
-from deltalog.extensions.store.files import NewerFormat
+from deltalog.extensions.store.catalog import (
+    FORMAT,
+    NAME,
+    SnapshotRow,
+    VersionRow,
+    catalog_files,
+    connected,
+    has_types,
+    log_file,
+)
 from deltalog.extensions.store.log_entry import LogEntry
 from deltalog.extensions.store.report import StoreProblem, missing_versions, ranges, spans
 from deltalog.extensions.store.snapshot_files import (
     DICTIONARY,
-    EXPLICIT,
     MANIFEST,
     RELATIONS,
-    SnapshotContents,
     read_manifest,
 )
 from deltalog.extensions.store.wal_file import damage_of_log
+from deltalog.extensions.versions import EXPLICIT, NewerFormat, VersionContents, check_format
 from deltalog.languages.deltalog.parser import parse_document
 from deltalog.languages.stored_rules import KeptPrograms
 
@@ -53,7 +60,7 @@ class FoundSnapshot:
     folder: Path
     row: SnapshotRow | None  # of the catalog
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    contents: SnapshotContents | None = None  # None: nothing of it can be used
+    contents: VersionContents | None = None  # None: nothing of it can be used
     problems: list[StoreProblem] = field(default_factory=list)
     terms: set[str] = field(default_factory=set)  # sound arrays of the dictionary
     keys: set[int] = field(default_factory=set)  # runs whose keys are sound
@@ -119,7 +126,7 @@ def _check_manifest(found: FoundSnapshot) -> None:
         raise ValueError("the number of facts is not that of the catalog")
     for _, _, stored, _ in stored_arrays(manifest):
         if stored.offset < 0 or any(n < 0 for n in stored.shape):
-            raise ValueError("an array has no place")
+            raise ValueError("an array has a negative offset or shape")
 
 
 def _check_arrays(found: FoundSnapshot) -> None:
@@ -259,9 +266,11 @@ def examine_catalog(folder: Path, tuning: Tuning) -> FoundCatalog:
     except DataError as problem:
         return _unreadable(found, _without_path(problem, folder / NAME))
     if found.meta.get("format", "").isdecimal():
-        if int(found.meta["format"]) > FORMAT:
+        try:
+            check_format(int(found.meta["format"]), FORMAT, folder, "store")
+        except NewerFormat:
             found.close()
-            raise NewerFormat(f"{folder}: a later release of deltalog wrote this store; upgrade deltalog")
+            raise
     else:
         found.problems.append(StoreProblem(NAME, "it does not say its format", "nothing"))
     found.problems += [StoreProblem(NAME, f"SQLite: {each}", "the catalog") for each in _integrity(found.connection)]
@@ -284,20 +293,8 @@ def _integrity(connection: sqlite3.Connection) -> list[str]:
 
 
 def _read_tables(found: FoundCatalog) -> None:
-    for row in found.rows("versions"):
-        if _has_types(row, "isiiiii"):
-            found.versions[row[0]] = VersionRow(*row)
-        else:
-            found.problems.append(
-                StoreProblem(NAME, "a row of `versions` is damaged", f"the entry of version {row[0]}")
-            )
-    for row in found.rows("snapshots"):
-        if _has_types(row, "isiii"):
-            found.snapshots[row[0]] = SnapshotRow(*row)
-        else:
-            found.problems.append(
-                StoreProblem(NAME, "a row of `snapshots` is damaged", f"the snapshot of version {row[0]}")
-            )
+    found.versions = {row[0]: VersionRow(*row) for row in _sound_rows(found, "versions", "isiiiii", "entry")}
+    found.snapshots = {row[0]: SnapshotRow(*row) for row in _sound_rows(found, "snapshots", "isiii", "snapshot")}
     logged = {version for (version,) in found.rows("changes", "version") if isinstance(version, int)}
     for version in sorted(logged):
         change = _change(found, version)
@@ -309,8 +306,13 @@ def _read_tables(found: FoundCatalog) -> None:
         found.problems.append(StoreProblem(NAME, "a part of its tables cannot be read", "versions and changes"))
 
 
-def _has_types(row: tuple[Any, ...], types: str) -> bool:
-    return [type(value).__name__[0] for value in row] == list(types)
+def _sound_rows(found: FoundCatalog, table: str, types: str, noun: str) -> Iterator[tuple[Any, ...]]:
+    for row in found.rows(table):
+        if has_types(row, types):
+            yield row
+        else:
+            what = f"a row of `{table}` is damaged"
+            found.problems.append(StoreProblem(NAME, what, f"the {noun} of version {row[0]}"))
 
 
 def _change(found: FoundCatalog, version: int) -> FoundChange | None:
@@ -386,16 +388,11 @@ def examine(folder: Path, tuning: Tuning, nobody_writes: bool) -> Examined:
         catalog.problems.append(StoreProblem(NAME, what, "the newest version, which may be missing"))
         acknowledged = None
     catalog.problems += _losses(catalog, acknowledged, damage)
-    present: list[Path] = []
-    if place.is_symlink():
-        problems.append(StoreProblem(SNAPSHOTS, "it is a symbolic link", "all snapshots"))
-    elif not place.is_dir():
-        problems.append(StoreProblem(SNAPSHOTS, "it is missing", "all snapshots"))
-    else:
-        present = files.listed(place)
-    has_snapshots = place.is_dir() and not place.is_symlink()
+    wrong = "it is a symbolic link" if place.is_symlink() else "" if place.is_dir() else "it is missing"
+    problems += [StoreProblem(SNAPSHOTS, wrong, "all snapshots")] if wrong else []
+    present = [] if wrong else files.listed(place)
     rows = sorted(catalog.snapshots.values(), reverse=True)
-    found = [examine_snapshot(place / _safe(row.folder), row) for row in rows] if has_snapshots else []
+    found = [] if wrong else [examine_snapshot(place / _safe(row.folder), row) for row in rows]
     named = {_safe(row.folder) for row in rows}
     unknown = [path for path in present if path.name not in named]
     if not catalog.is_whole or catalog.problems or not all(snapshot.is_sound for snapshot in found):

@@ -15,11 +15,6 @@ from typing import BinaryIO
 
 from deltalog.core.errors import DataError
 
-
-class NewerFormat(DataError):
-    """A later release of deltalog wrote a part of a store: it is not damaged, and this release cannot read it."""
-
-
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from deltalog.core.rules import Pred
 from deltalog.evaluation.backend import Backend
 from deltalog.extensions.store.fact_block import pack_facts, unpack_facts
-from deltalog.extensions.store.files import NewerFormat
+from deltalog.extensions.versions import NewerFormat
 from deltalog.languages.stored_rules import KeptPrograms
 from deltalog.program.rule_set import RuleSet
 
@@ -85,7 +85,7 @@ class LogEntry:
         added, removed = header["facts"]
         facts = data[end + 1 :]
         if len(facts) != added + removed:
-            raise ValueError("it has not as many bytes as it says")
+            raise ValueError(f"expected {added + removed} bytes of facts, got {len(facts)}")
         rules = RuleChange(tuple(header["added_rules"]), tuple(header["removed_rules"]))
         facts_of = facts[:added], facts[added:]
         return cls(rules, header["prefixes"], header["settings"], *facts_of, magic[0] == MAGIC_OF_PROGRAMS)

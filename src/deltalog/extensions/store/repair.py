@@ -38,7 +38,7 @@ from deltalog.evaluation.backend import united, without
 from deltalog.evaluation.hypertree import Trees
 from deltalog.evaluation.maintenance.apply_change import number_kinds
 from deltalog.evaluation.maintenance.materialisation import Evaluator
-from deltalog.evaluation.maintenance.snapshot import shape_of, stored_relations
+from deltalog.evaluation.maintenance.snapshot import stored_relations
 from deltalog.evaluation.report import Report
 from deltalog.evaluation.staged import EvaluationSetting
 from deltalog.extensions.store import files
@@ -63,11 +63,11 @@ from deltalog.extensions.store.snapshot_files import (
     MANIFEST,
     RELATIONS,
     Snapshot,
-    SnapshotContents,
     StoredTables,
 )
 from deltalog.extensions.store.store import Image, write_numbered
-from deltalog.languages.stored_rules import KeptPrograms, StoredRules
+from deltalog.extensions.versions import VersionContents
+from deltalog.languages.stored_rules import KeptPrograms
 from deltalog.program import analyse
 from deltalog.program.rule_set import RuleSet
 
@@ -108,9 +108,7 @@ class _Explicit:
         evaluator = Evaluator(backend, False, settings.get("maintenance", "auto"), lambda _: None, trees)
         setting = EvaluationSetting("axioms", settings.get("schemes", "auto"), KeptPrograms.stored(settings).stages)
         state = setting.materialise(lambda: program, self.facts, evaluator, Report(engine="local"), False)
-        kinds = tuple(sorted(map(int, state.program.scope.numbers)))
-        rules = StoredRules.of(self.rules)
-        contents = SnapshotContents(rules, self.prefixes, settings, shape_of(state), kinds)
+        contents = VersionContents.of(self.rules, self.prefixes, settings, state)
         return Image(contents, StoredTables(state.explicit, stored_relations(state, False)), backend.dictionary)
 
 

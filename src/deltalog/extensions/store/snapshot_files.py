@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -24,7 +24,7 @@ import numpy as np
 
 from deltalog.core.dictionary import Dictionary
 from deltalog.core.errors import DataError
-from deltalog.core.rules import HiddenName, Pred
+from deltalog.core.rules import Pred
 from deltalog.core.terms import DECIMAL, Kind, lexical
 from deltalog.core.tuning import Tuning
 from deltalog.engines.local.mapped_run import MappedArrays, MappedRun
@@ -34,23 +34,12 @@ from deltalog.engines.local.table import Table
 from deltalog.engines.local.workers import Workers
 from deltalog.extensions.store import files
 from deltalog.extensions.store.arrays import ArrayWriter, MappedFile, StoredArray, damaged
-from deltalog.languages.stored_rules import KeptPrograms, StoredRules
+from deltalog.extensions.versions import DERIVED, EXPLICIT, RelationEntry, VersionContents, check_format
+from deltalog.languages.stored_rules import KeptPrograms
 
 FORMAT = 3  # 2: without Soufflé programs; 1: decimals were kept as they had been written, 1.50 and 1.5 apart
 MANIFEST, DICTIONARY, RELATIONS = "manifest.json", "dictionary.bin", "relations.bin"
-EXPLICIT, DERIVED = "explicit", "derived"
 LimitCheck = Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotContents:
-    """What a snapshot has beside its facts."""
-
-    rules: StoredRules
-    prefixes: Mapping[str, str]
-    settings: Mapping[str, Any]
-    shape: str  # of the program (see `maintenance.snapshot`)
-    numbers: tuple[int, ...]  # the kinds of numbers in the scope of the program
 
 
 class StoredTables(NamedTuple):
@@ -74,7 +63,7 @@ class Written(NamedTuple):
 def write_snapshot(
     folder: Path,
     version: int,
-    contents: SnapshotContents,
+    contents: VersionContents,
     tables: StoredTables,
     dictionary: Dictionary,
     check: LimitCheck,
@@ -88,8 +77,7 @@ def write_snapshot(
     with _writer(folder / RELATIONS, check) as writer:
         runs = _RunWriter(writer, renumbering)
         relations = [
-            {"kind": kind, "name": str(pred.name), "hidden": pred.hidden, "arity": pred.arity, "rows": table.size}
-            | {"runs": runs.add_all(table)}
+            {**vars(RelationEntry.of(kind, pred, table.size)), "runs": runs.add_all(table)}
             for kind, each in ((EXPLICIT, tables.explicit), (DERIVED, tables.derived))
             for pred, table in each.items()
         ]
@@ -201,7 +189,7 @@ class _RunWriter:
 # Reading.
 
 
-def read_manifest(folder: Path, crc: int | None = None) -> tuple[dict[str, Any], SnapshotContents]:
+def read_manifest(folder: Path, crc: int | None = None) -> tuple[dict[str, Any], VersionContents]:
     """The manifest of a snapshot, as it is and as contents; `crc` is its checksum."""
     path = folder / MANIFEST
     if folder.is_symlink():
@@ -212,14 +200,8 @@ def read_manifest(folder: Path, crc: int | None = None) -> tuple[dict[str, Any],
         raise damaged(path, "its checksum is wrong")
     try:
         manifest = json.loads(text)
-        if manifest["format"] > FORMAT:
-            raise files.NewerFormat(
-                f"{path}: a later release of deltalog wrote this snapshot (format {manifest['format']}, this release "
-                f"reads up to {FORMAT}); upgrade deltalog"
-            )
-        rules = StoredRules(*map(tuple, manifest["rules"].values()))
-        given = manifest["prefixes"], manifest["settings"], manifest["shape"], tuple(manifest["numbers"])
-        return manifest, SnapshotContents(rules, *given)
+        check_format(manifest["format"], FORMAT, path, "snapshot")
+        return manifest, VersionContents.read(manifest)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise damaged(path, f"it is not a manifest ({problem})") from None
 
@@ -230,7 +212,7 @@ class Snapshot:
 
     folder: Path
     version: int
-    contents: SnapshotContents
+    contents: VersionContents
     manifest: Mapping[str, Any] = field(repr=False)
     mapped: Mapping[str, MappedFile] = field(repr=False)  # which stay when a compaction removes the folder
 
@@ -260,20 +242,11 @@ class Snapshot:
         mapped = self.mapped[RELATIONS]
         runs = [_mapped_run(mapped, run) for run in self.manifest["runs"]]
         found = StoredTables({}, {})
-        for relation in self.manifest["relations"]:
-            name = HiddenName(relation["name"]) if relation["hidden"] else relation["name"]
-            table = Table(relation["arity"], [runs[i] for i in relation["runs"]], None, tuning)
-            (found.explicit if relation["kind"] == EXPLICIT else found.derived)[Pred(name, relation["arity"])] = table
+        for values in self.manifest["relations"]:
+            entry = RelationEntry(*(values[name] for name in RelationEntry.__annotations__))
+            table = Table(entry.arity, [runs[i] for i in values["runs"]], None, tuning)
+            (found.explicit if entry.kind == EXPLICIT else found.derived)[entry.pred] = table
         return found
-
-    def arrays(self) -> Iterator[tuple[str, str, StoredArray]]:
-        """Every array of the snapshot: its file, a name for messages, and where it is."""
-        for name, values in self.manifest["dictionary"].items():
-            yield DICTIONARY, name, StoredArray.parse(values)
-        names = _names(self.manifest["relations"], len(self.manifest["runs"]))
-        for run, name in zip(self.manifest["runs"], names, strict=True):
-            for values in (run["keys"], *(values for _, values in run["orders"])):
-                yield RELATIONS, name, StoredArray.parse(values)
 
 
 def _check_decimals(dictionary: Dictionary, folder: Path) -> None:
@@ -285,15 +258,6 @@ def _check_decimals(dictionary: Dictionary, folder: Path) -> None:
             f"{folder}: an older release of deltalog wrote this snapshot, with the decimal {other}, which is "
             f"{lexical(Decimal(other.strip()))} now; create the store again from its data and rules"
         )
-
-
-def _names(relations: Iterable[Mapping[str, Any]], runs: int) -> Sequence[str]:
-    """The relations that each run belongs to."""
-    names: list[list[str]] = [[] for _ in range(runs)]
-    for relation in relations:
-        for i in relation["runs"]:
-            names[i].append(f"{relation['kind']} facts of {relation['name']}/{relation['arity']}")
-    return [", ".join(each) for each in names]
 
 
 def _mapped_run(file: MappedFile, run: Mapping[str, Any]) -> MappedRun:

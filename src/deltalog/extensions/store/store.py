@@ -33,12 +33,12 @@ from deltalog.extensions.store.report import missing_versions
 from deltalog.extensions.store.snapshot_files import (
     LimitCheck,
     Snapshot,
-    SnapshotContents,
     StoredTables,
     write_snapshot,
 )
 from deltalog.extensions.store.wal_file import check_log
 from deltalog.extensions.store.writer_lock import WriterLock
+from deltalog.extensions.versions import Growth, VersionContents
 
 SNAPSHOTS, UNFINISHED = "snapshots", ".unfinished"
 T = TypeVar("T")
@@ -47,7 +47,7 @@ T = TypeVar("T")
 class Image(NamedTuple):
     """What a snapshot is made of: a version of a knowledge base in memory."""
 
-    contents: SnapshotContents
+    contents: VersionContents
     tables: StoredTables
     dictionary: Dictionary
 
@@ -58,13 +58,6 @@ class StoredVersion(NamedTuple):
     version: int
     snapshot: Snapshot
     changes: list[LogEntry]
-
-
-class SinceSnapshot(NamedTuple):
-    """What has happened since the last snapshot: the number of changes, and of facts in them."""
-
-    changes: int = 0
-    rows: int = 0
 
 
 class Dropped(NamedTuple):
@@ -87,7 +80,7 @@ class Store:
     _process: int = field(default_factory=os.getpid)
     _uncertain: bool = False  # whether a write has failed such that it may have been made
     _closed: bool = False
-    _since: SinceSnapshot = field(default_factory=SinceSnapshot)
+    _since: Growth = field(default_factory=Growth)  # since the last snapshot
     _id: str = ""
 
     def __post_init__(self) -> None:
@@ -108,7 +101,7 @@ class Store:
     def open(cls, folder: Path, tuning: Tuning, readonly: bool = False) -> Store:
         """The store of a folder. A writer removes what another one has left unfinished."""
         if not folder.is_dir():
-            raise UsageError(f"{folder}: there is no such store; `deltalog run --store` and kb.save create one")
+            raise UsageError(f"{folder}: no such store; `deltalog run --store` and kb.save create one")
         Catalog.open(folder, tuning, readonly=True).close()  # before a lock is made in a folder that is no store
         lock = None if readonly else WriterLock.take(folder)
         try:
@@ -137,7 +130,7 @@ class Store:
         if self.lock is not None:
             self._clean()
             snapshots = self.catalog.snapshots()
-            self._since = SinceSnapshot(*self.catalog.since(max((row.version for row in snapshots), default=0)))
+            self._since = self.catalog.since(max((row.version for row in snapshots), default=0))
 
     def _check_acknowledged(self, acknowledged: Acknowledged) -> None:
         """DataError if versions have been lost, with SQLite's log or with a newer copy of the catalog."""
@@ -274,7 +267,7 @@ class Store:
             what = "may or may not have been made" if self._uncertain else "was not made"
             raise DataError(f"{self.folder} cannot be written ({problem}); the change {what}") from None
         self.version = row.version
-        self._since = SinceSnapshot(self._since.changes + 1, self._since.rows + added + removed)
+        self._since = Growth(self._since.changes + 1, self._since.rows + added + removed)
         self._acknowledge()
 
     def _acknowledge(self) -> None:
@@ -297,11 +290,9 @@ class Store:
 
     def is_due(self, facts: int) -> str:
         """Why a snapshot should be taken now, of so many explicit facts; nothing if it should not."""
-        if self._since.changes >= self.tuning.store_max_changes:
-            return f"{self._since.changes:,} changes since the last snapshot"
-        if self._since.rows > max(self.tuning.store_max_change_share * facts, self.tuning.store_min_change_rows):
-            return f"changes of {self._since.rows:,} facts since the last snapshot"
-        return ""
+        tuning = self.tuning
+        most = tuning.store_max_changes, tuning.store_max_change_share, tuning.store_min_change_rows
+        return self._since.due(facts, *most)
 
     def take_snapshot(self, image: Image, check: LimitCheck, keep: int | None = None) -> tuple[SnapshotRow, Dropped]:
         """Writes the present version as a snapshot. The last ones are kept, and older ones dropped."""
@@ -310,14 +301,14 @@ class Store:
             snapshot = _write(self.place, self.version, image, check)
         except OSError as problem:
             reason = problem.strerror or problem
-            raise DataError(f"{self.folder} cannot be written ({reason}); there is no new snapshot") from None
+            raise DataError(f"{self.folder} cannot be written ({reason}); no snapshot was taken") from None
         self.catalog.add_snapshot(snapshot)
-        self._since = SinceSnapshot()
+        self._since = Growth()
         return snapshot, self._drop(keep or self.tuning.store_kept_snapshots)
 
     def postpone_snapshot(self) -> None:
         """After one that failed: the next one is due after as many changes again."""
-        self._since = SinceSnapshot()
+        self._since = Growth()
 
     def _drop(self, keep: int) -> Dropped:
         rows = self.catalog.snapshots()

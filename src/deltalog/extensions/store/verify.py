@@ -60,7 +60,7 @@ def repair(folder: str | PathLike[str]) -> StoreReport:
 def _store(folder: str | PathLike[str]) -> Path:
     path = Path(folder)
     if not path.is_dir():
-        raise UsageError(f"{path}: there is no such store; `deltalog run --store` and kb.save create one")
+        raise UsageError(f"{path}: no such store; `deltalog run --store` and kb.save create one")
     if not (path / NAME).exists() and not (path / SNAPSHOTS).exists() and not (path / NAME).is_symlink():
         raise UsageError(f"{path} is not a store: it has neither {NAME} nor {SNAPSHOTS}")
     return path

@@ -28,8 +28,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from deltalog.core.errors import DataError, UsageError
 from deltalog.core.limits import checked, checked_sort
+from deltalog.core.render.text_table import text_table
 from deltalog.core.terms import IRI, XSD, BlankNode, Literal, Value, datatype, lexical
-from deltalog.core.text_table import text_table
 from deltalog.formats.turtle import TurtleNames, any_term, turtle_block, turtle_order, turtle_term
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.concurrency.interrupts import shielded
 from deltalog.core.extras import extra_package
-from deltalog.core.html_table import html_table
 from deltalog.core.limits import checked, checked_sort
+from deltalog.core.render.html import html_preview
 from deltalog.core.terms import Value, key
 from deltalog.functions.scalar import sort_key
 from deltalog.functions.sparql_operators import is_unbound
@@ -62,7 +62,7 @@ class Solutions:
 
     @shielded
     def _repr_html_(self) -> str:
-        return html_table(self.columns, self, len(self), f"{repr(self)[1:-1]} by {self.method}")
+        return html_preview(self.columns, self, len(self), f"{repr(self)[1:-1]} by {self.method}")
 
     @property
     def ask(self) -> bool:

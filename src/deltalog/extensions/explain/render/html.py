@@ -8,13 +8,14 @@ nothing else.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from html import escape
 
+from deltalog.core.render.html import html_page
+from deltalog.core.render.text_width import cut_middle
 from deltalog.extensions.explain.model import Explanation
-from deltalog.extensions.explain.render.labels import cut, place, visible
+from deltalog.extensions.explain.render.labels import place, visible
 from deltalog.extensions.explain.render.outline import Outline, OutlineNode, outline
 
 STEPS, NOTEBOOK_STEPS, NESTING = 500, 100, 20
@@ -45,8 +46,6 @@ STYLE = """
 """
 
 PAGE_STYLE = """
-:root { color-scheme: light dark }
-body { margin: 2em auto; max-width: 80em; padding: 0 1em; background: Canvas; color: CanvasText }
 button { font: inherit; margin-right: .5em }
 :target > summary, .dlx-leaf:target { background: #c08a1a33 }
 """
@@ -91,19 +90,8 @@ def render(explanation: Explanation, *, steps: int | None = None, notebook: bool
     body = "".join(tree.body(made, "" if notebook else TOOLS))
     if notebook:
         return f'<div class="dlx"><style>{STYLE}</style>{body}</div>'
-    style = STYLE + PAGE_STYLE
-    policy = f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(SCRIPT)}; base-uri 'none'"
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(cut(made.title, LONGEST))}</title><style>{style}</style></head>\n"
-        f'<body><main class="dlx">{body}</main>\n<script>{SCRIPT}</script></body></html>\n'
-    )
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+    main = f'<main class="dlx">{body}</main>'
+    return html_page(cut_middle(made.title, LONGEST), main, STYLE + PAGE_STYLE, SCRIPT)
 
 
 class _Tree:
@@ -113,7 +101,8 @@ class _Tree:
         self.name, self.open_levels = name, open_levels
 
     def body(self, made: Outline, tools: str) -> Iterator[str]:
-        yield f'<div class="dlx-answer" role="heading" aria-level="1">{escape(cut(made.title, LONGEST))}</div>{tools}'
+        title = escape(cut_middle(made.title, LONGEST))
+        yield f'<div class="dlx-answer" role="heading" aria-level="1">{title}</div>{tools}'
         yield from (f'<p class="dlx-cut">{escape(note)}</p>' for note in made.notes)
         for section in made.sections:
             if section.heading:
@@ -137,11 +126,11 @@ class _Tree:
 
 def _line(node: OutlineNode) -> Iterator[str]:
     label = node.headline or (place(node.rule) if node.rule is not None else "")
-    yield f'<span class="dlx-label dlx-{node.kind}">{escape(cut(label, LONGEST))}</span>'
+    yield f'<span class="dlx-label dlx-{node.kind}">{escape(cut_middle(label, LONGEST))}</span>'
     if node.number:
         yield f' <span class="dlx-dim">[{node.number}]</span>'
     if note := _note(node):
-        yield f' <span class="dlx-dim">{escape(cut(note, LONGEST))}</span>'
+        yield f' <span class="dlx-dim">{escape(cut_middle(note, LONGEST))}</span>'
 
 
 def _note(node: OutlineNode) -> str:
@@ -155,4 +144,4 @@ def _step(node: OutlineNode) -> Iterator[str]:
     if node.rule is not None:
         yield f'<div class="dlx-step"><code>{escape(visible(node.rule.text))}</code></div>'
     if node.bindings:
-        yield f'<div class="dlx-step dlx-dim"><code>{escape(cut(node.bindings, 4 * LONGEST))}</code></div>'
+        yield f'<div class="dlx-step dlx-dim"><code>{escape(cut_middle(node.bindings, 4 * LONGEST))}</code></div>'

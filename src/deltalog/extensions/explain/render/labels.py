@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from unicodedata import combining, east_asian_width
 
+from deltalog.core.render.text_width import cut_middle
 from deltalog.core.rule_text import print_value
 from deltalog.core.terms import Value
 from deltalog.evaluation.plan.iri_display import shortened
@@ -35,7 +35,7 @@ def value_text(value: Value, prefixes: Mapping[str, str]) -> str:
 
 def bindings_text(bindings: Mapping[str, Value], prefixes: Mapping[str, str]) -> str:
     """The values of variables; long ones are shortened."""
-    shown = {visible(name): cut(value_text(value, prefixes), LONGEST_VALUE) for name, value in bindings.items()}
+    shown = {visible(name): cut_middle(value_text(value, prefixes), LONGEST_VALUE) for name, value in bindings.items()}
     return ", ".join(f"?{name} = {value}" for name, value in shown.items())
 
 
@@ -48,31 +48,3 @@ def place(rule: RuleRef) -> str:
 
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def cut(text: str, most: int) -> str:
-    """The text, in at most so many columns: the middle is left out, as the ends of IRIs say more."""
-    if columns(text) <= most:
-        return text
-    tail = _fitting(text[::-1], (most - 1) // 2)[::-1]
-    return f"{_fitting(text, most - 1 - columns(tail))}…{tail}"
-
-
-def _fitting(text: str, most: int) -> str:
-    width = 0
-    for i, character in enumerate(text):
-        width += _width(character)
-        if width > most:
-            return text[:i]
-    return text
-
-
-def columns(text: str) -> int:
-    """Columns of a text in a font of fixed width, where Chinese characters and emoji take two."""
-    return len(text) if text.isascii() else sum(map(_width, text))
-
-
-def _width(character: str) -> int:
-    if combining(character):
-        return 0
-    return 2 if east_asian_width(character) in "WF" else 1

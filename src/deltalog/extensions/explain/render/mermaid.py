@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from deltalog.core.render.text_width import cut_middle
 from deltalog.extensions.explain.model import Explanation
-from deltalog.extensions.explain.render.labels import cut, place, visible
+from deltalog.extensions.explain.render.labels import place, visible
 from deltalog.extensions.explain.render.outline import Outline, OutlineNode, outline
 
 STEPS, NESTING = 60, 60
@@ -58,4 +59,4 @@ def _label(node: OutlineNode) -> str:
 
 def _escaped(text: str, most: int) -> str:
     """ASCII other than letters, digits, spaces and a few marks is written as entities of Mermaid."""
-    return re.sub(r"[!-~](?<![A-Za-z0-9.,()=?/])", lambda m: f"#{ord(m[0])};", cut(visible(text), most))
+    return re.sub(r"[!-~](?<![A-Za-z0-9.,()=?/])", lambda m: f"#{ord(m[0])};", cut_middle(visible(text), most))

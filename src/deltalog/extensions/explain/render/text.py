@@ -15,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import wrap
 
+from deltalog.core.render.text_tree import text_tree
+from deltalog.core.render.text_width import columns, cut_middle
 from deltalog.extensions.explain.model import Explanation
-from deltalog.extensions.explain.render.labels import columns, cut, place, visible
+from deltalog.extensions.explain.render.labels import place, visible
 from deltalog.extensions.explain.render.outline import Outline, OutlineNode, outline
 
 STEPS, NESTING, WIDTH, NARROWEST, LONGEST = 100, 16, 110, 40, 300  # facts, levels, columns; LONGEST is of one label
@@ -38,7 +40,7 @@ class _Tree:
         self.said: set[str] = set()
 
     def lines(self, made: Outline) -> Iterator[str]:
-        for line in _wrapped(cut(made.title, LONGEST), self.width):
+        for line in _wrapped(cut_middle(made.title, LONGEST), self.width):
             yield self.painted(line, BOLD)
         for section in made.sections:
             yield ""
@@ -47,28 +49,23 @@ class _Tree:
             for i, node in enumerate(section.nodes):
                 if i and node.kind == "attempt":
                     yield ""
-                yield from self.tree(node, "", "")
+                yield from text_tree(node, lambda each: each.children, self.node)
         if made.notes:
             yield ""
         for note in made.notes:
             yield self.painted(note, YELLOW)
 
-    def tree(self, node: OutlineNode, first: str, rest: str) -> Iterator[str]:
-        """A node behind the prefix of its first line, everything else of it behind the prefix of the rest."""
-        inside = rest if node.kind == "attempt" else f"{rest}{'│  ' if node.children else '   '}"
-        room = max(self.width - len(inside), NARROWEST)
-        for line in (*self.head(node, room), *self.step(node, room)):
-            yield f"{first}{line}"
-            first = inside
-        for child in node.children:
-            last = child is node.children[-1]
-            yield from self.tree(child, f"{rest}{'└─ ' if last else '├─ '}", f"{rest}{'   ' if last else '│  '}")
+    def node(self, node: OutlineNode, indent: str) -> Iterator[str]:
+        """The lines of a node without its children."""
+        room = max(self.width - len(indent), NARROWEST)
+        yield from self.head(node, room)
+        yield from self.step(node, room)
 
     def head(self, node: OutlineNode, room: int) -> Iterator[str]:
         """The label and the note of a node: in one line if there is room."""
         if not node.label:
             return
-        label, note = cut(node.headline, LONGEST), cut(node.remark, LONGEST)
+        label, note = cut_middle(node.headline, LONGEST), cut_middle(node.remark, LONGEST)
         number = f"  [{node.number}]" if node.number else ""
         *lines, last = (self.painted(line, COLOURS.get(node.kind, BOLD)) for line in _wrapped(label, room))
         yield from lines
@@ -80,14 +77,14 @@ class _Tree:
 
     def step(self, node: OutlineNode, room: int) -> Iterator[str]:
         """The rule and the bindings of a node."""
-        bindings = cut(node.bindings, 4 * LONGEST)
+        bindings = cut_middle(node.bindings, 4 * LONGEST)
         if node.rule is not None:
             if node.rule.id in self.said:  # one line
                 for line in _wrapped(": ".join(filter(None, [place(node.rule), bindings])), room):
                     yield self.painted(line, CYAN)
                 return
             self.said.add(node.rule.id)
-            for line in _wrapped(f"{place(node.rule)}  {cut(visible(node.rule.text), 4 * LONGEST)}", room):
+            for line in _wrapped(f"{place(node.rule)}  {cut_middle(visible(node.rule.text), 4 * LONGEST)}", room):
                 yield self.painted(line, CYAN)
         for line in _wrapped(bindings, room):
             yield self.painted(line, DIM)

@@ -49,8 +49,8 @@ class Instance:
 
 
 @dataclass(eq=False, slots=True)
-class ConeFact:
-    """A fact of the cone. `level` is the least number of steps back from the root."""
+class SearchedFact:
+    """A fact of the search. `level` is the least number of steps back from the root."""
 
     fact: FactKey
     level: int
@@ -61,7 +61,7 @@ class ConeFact:
     uses: list[Instance] = field(default_factory=list)  # the instances that have it as a premise
 
 
-class Cone(Generic[T]):
+class BackwardSearch(Generic[T]):
     """The facts and instances that proofs of one fact may consist of, as far as they are known."""
 
     def __init__(
@@ -72,11 +72,11 @@ class Cone(Generic[T]):
         root: FactKey,
     ) -> None:
         self.heads, self.closures, self.finder, self.terms = heads, closures, finder, finder.terms
-        self.nodes: list[ConeFact] = []
+        self.nodes: list[SearchedFact] = []
         self._numbers: dict[FactKey, int] = {}
         self._pending: dict[int, list[int]] = defaultdict(list)  # facts to expand, by level
         self._open: dict[int, PathSearch[T]] = {}  # facts that a transitive rule may derive
-        self._given: dict[FactKey, bool] = {}  # whether edges that are not in the cone are explicit
+        self._given: dict[FactKey, bool] = {}  # whether edges that are not in the search are explicit
         self._recorded: set[tuple[int, int, IdRow]] = set()  # heads, rules and rows of instances
         self.horizon = 0  # levels below it are expanded
         self._add([root], 0)
@@ -84,11 +84,11 @@ class Cone(Generic[T]):
         self.nodes[ROOT].height = inf
 
     @property
-    def root(self) -> ConeFact:
+    def root(self) -> SearchedFact:
         return self.nodes[ROOT]
 
     def number(self, fact: FactKey) -> int:
-        """The number of a fact of the cone."""
+        """The number of a fact of the search."""
         return self._numbers[fact]
 
     @property
@@ -114,14 +114,10 @@ class Cone(Generic[T]):
             self._expand(due)
         return bool(due)
 
-    def search(self) -> None:
+    def run(self) -> None:
         """Deepens until the height of the root is known to be the least."""
         while self.root.height > self.horizon and not self.exhausted:
             self.deepen()
-
-    def is_least(self, node: ConeFact) -> bool:
-        """Whether the height of a fact is known to be the least."""
-        return node.height + node.level <= self.horizon or self.exhausted
 
     # Backward.
 
@@ -136,7 +132,7 @@ class Cone(Generic[T]):
         for fact, number in new.items():
             self._numbers[fact] = number
             given = fact in explicit
-            self.nodes.append(ConeFact(fact, level, given, 0 if given else inf))
+            self.nodes.append(SearchedFact(fact, level, given, 0 if given else inf))
             if not given or number == ROOT:
                 self._pending[level].append(number)
 
@@ -272,7 +268,7 @@ class Cone(Generic[T]):
         return closure.lowest(row, most, self.finder, lambda edges: self._edge_heights(closure, edges, most is None))
 
     def _edge_heights(self, closure: Closure[T], edges: Sequence[IdRow], known: bool) -> list[float]:
-        """Heights of edges, or lower bounds where they are not known; `known`: of facts of the cone, only heights."""
+        """Heights of edges, or lower bounds where they are not known; `known`: of facts of the search, only heights."""
         facts = [FactKey(closure.pred, edge) for edge in edges]
         new = [fact for fact in facts if fact not in self._numbers and fact not in self._given]
         explicit = self._explicit(new) if new and not closure.least else set[FactKey]()
@@ -351,7 +347,7 @@ class Cone(Generic[T]):
         return _premises(plan.body, row, members)
 
     def _record(self, found: Sequence[tuple[int, HeadPlan[T], IdRow, list[FactKey]]]) -> None:
-        """Adds instances to the cone, with their premises, and propagates heights."""
+        """Adds instances to the search, with their premises, and propagates heights."""
         by_level: dict[int, list[FactKey]] = defaultdict(list)
         for head, _, _, facts in found:
             by_level[self.nodes[head].level + 1] += facts

@@ -1,18 +1,18 @@
 """Tables for a terminal: columns as wide as their cells, numbers to the right, at most as wide as the window.
 
-A character of East Asian scripts takes two places, and a combining one none. Where a table is wider than the window,
-its widest columns are cut, which `…` shows.
+Where a table is wider than the window, its widest columns are cut, which `…` shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from unicodedata import combining, east_asian_width
 
 from deltalog.core.limits import checked
+from deltalog.core.render.text_width import columns as width_of
+from deltalog.core.render.text_width import cut_end
 
-GAP = 2  # places between columns
-NARROWEST = 8  # places that a column which is cut keeps
+GAP = 2  # spaces between columns
+NARROWEST = 8  # the least width of a column that is cut
 
 
 def text_table(
@@ -20,34 +20,18 @@ def text_table(
     rows: Sequence[Sequence[str]],
     numbers: Sequence[bool] = (),
     width: int | None = None,
+    *,
+    underlined: bool = True,
 ) -> Iterator[str]:
     """The lines of a table with a header. `numbers` says which columns stand to the right."""
     header, rows = [_plain(name) for name in columns], [[_plain(cell) for cell in row] for row in checked(rows)]
-    widths = [max(places(row[i]) for row in checked((header, *rows))) for i in range(len(columns))]
+    widths = [max(width_of(row[i]) for row in checked((header, *rows))) for i in range(len(columns))]
     if width is not None:
         widths = _narrowed(widths, width)
     right = list(numbers) or [False] * len(columns)
-    for row in (header, ["-" * each for each in widths], *rows):
+    line = [["-" * each for each in widths]] if underlined else []
+    for row in (header, *line, *rows):
         yield _line(row, widths, right)
-
-
-def places(text: str) -> int:
-    """How many places of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
-
-
-def cut(text: str, most: int) -> str:
-    """A text in at most so many places."""
-    if places(text) <= most:
-        return text
-    kept = ""
-    for each in text:
-        if places(kept + each) >= most:
-            break
-        kept += each
-    return f"{kept}…"
 
 
 def _plain(text: str) -> str:
@@ -70,7 +54,7 @@ def _narrowed(widths: list[int], most: int) -> list[int]:
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     padded = []
     for cell, width, to_the_right in zip(cells, widths, right, strict=True):
-        text = cut(cell, width)
-        blank = " " * (width - places(text))
+        text = cut_end(cell, width)
+        blank = " " * (width - width_of(text))
         padded.append(blank + text if to_the_right else text + blank)
     return (" " * GAP).join(padded).rstrip()

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltalog.apps.server import documents
 from deltalog.apps.server.documents import JsonDocument
-from deltalog.apps.server.endpoints import Asked, Endpoint, HandlerWork, ReadingHandler, RouteCall
+from deltalog.apps.server.endpoints import Endpoint, HandlerWork, ReadingHandler, Request, RouteCall
 from deltalog.apps.server.errors import wrong
 from deltalog.apps.server.fields import Field
 from deltalog.apps.server.sparql import base_of
@@ -38,10 +38,10 @@ SUPPORT_OF = (
 # Neighbours.
 
 
-def neighbours(reading: ReadingHandler, asked: Asked) -> JsonDocument:
+def neighbours(reading: ReadingHandler, request: Request) -> JsonDocument:
     """The facts that a value occurs in, by predicate and place."""
-    found = _facts_about(reading.kb, asked["value"], min(asked["limit"], MOST_NEIGHBOURS))
-    return {"value": json_value(asked["value"]), "groups": list(found)}
+    found = _facts_about(reading.kb, request["value"], min(request["limit"], MOST_NEIGHBOURS))
+    return {"value": json_value(request["value"]), "groups": list(found)}
 
 
 def _facts_about(kb: KnowledgeBase, value: Value, most: int) -> Iterator[JsonDocument]:
@@ -65,18 +65,20 @@ def _atom_with(pred: Pred, place: int, value: Value) -> Atom:
 # Support.
 
 
-def support(reading: ReadingHandler, asked: Asked) -> JsonDocument:
+def support(reading: ReadingHandler, request: Request) -> JsonDocument:
     """The facts that each of some answers rests on."""
-    if (asked["goal"] is None) == (asked["sparql"] is None):
+    if (request["goal"] is None) == (request["sparql"] is None):
         raise wrong("say what was asked: `goal` or `sparql`")
-    if len(asked["rows"]) > MOST_ROWS:
-        raise wrong(f"rows: there are {len(asked['rows'])}, and at most {MOST_ROWS} are taken")
+    if len(request["rows"]) > MOST_ROWS:
+        raise wrong(f"rows: there are {len(request['rows'])}, and at most {MOST_ROWS} are taken")
     kb = reading.kb
     of_row = (
-        _of_goal(asked["goal"], kb) if asked["goal"] is not None else _of_query(asked["sparql"], kb, base_of(asked))
+        _of_goal(request["goal"], kb)
+        if request["goal"] is not None
+        else _of_query(request["sparql"], kb, base_of(request))
     )
     names = {pred: name for name, pred in session_of(kb).names().by_name.items()}
-    return {"facts": [[_fact(atom, names) for atom in of_row(row) if _holds(atom, kb)] for row in asked["rows"]]}
+    return {"facts": [[_fact(atom, names) for atom in of_row(row) if _holds(atom, kb)] for row in request["rows"]]}
 
 
 def _of_goal(goal: str, kb: KnowledgeBase) -> Any:

@@ -20,7 +20,7 @@ class PlainText(str):
 
 
 class SvgText(str):
-    """An SVG."""
+    """An SVG, which has a background of its own (`svg`)."""
 
     __slots__ = ()
 
@@ -30,6 +30,4 @@ class SvgText(str):
     def _repr_svg_(self) -> str:
         return str(self)
 
-    def _repr_html_(self) -> str:
-        """On white, whatever the theme of the notebook: the lines of a drawing are dark."""
-        return f'<div style="background:white;display:inline-block;padding:8px">{self}</div>'
+    _repr_html_ = _repr_svg_
