@@ -27,7 +27,7 @@ from deltalog.core.rules import (
     Variable,
     variables,
 )
-from deltalog.functions.souffle_functors import PREFIX
+from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
 from deltalog.languages.deltalog.parser import parse_document
 from deltalog.languages.souffle.program_text import ProgramText
 from deltalog.languages.souffle.rules import souffle_rules

@@ -1,0 +1,121 @@
+"""Dates and times, which are those of XML Schema (`deltalog.core.datetimes`).
+
+`date_add(d, n)` is the date or the time n days later, of the same type; `date_diff(a, b)` is the number of days
+from the date of b to that of a, each in its own time zone; `time_diff(a, b)` is the seconds from b to a, a decimal, and
+fails if only one of them has a time zone. The parts of dates and times are SPARQL's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal, localcontext
+
+from deltalog.core.datetimes import Moment
+from deltalog.core.terms import XSD, Literal, Value, canonical, lexical, literal
+from deltalog.functions import sparql_operators as sparql
+from deltalog.functions.function import (
+    ELSEWHERE,
+    INTEGER,
+    LITERAL,
+    NUMBER,
+    RIF,
+    SPARQL,
+    TEXT,
+    ExpressionFails,
+    Function,
+    Sort,
+    with_sparql,
+)
+from deltalog.functions.numbers import integer
+from deltalog.functions.sparql_operators import EXACT, checked_decimal
+
+MOST_DAYS = 10**12  # that are added to a date
+
+
+def _moment(value: Value) -> Moment:
+    at = sparql.moment_of(value)
+    if at is None:
+        raise ExpressionFails(f"{value!r} is no date or time")
+    return at
+
+
+def _date_add(value: Value, days: Value) -> Value:
+    at = _moment(value)
+    if abs(n := integer(days)) > MOST_DAYS:
+        raise ExpressionFails(f"{n} days are too many")
+    return literal(str(replace(at, day=at.day + n)), XSD + ("date" if at.is_date else "dateTime"))
+
+
+def _days_between(end: Value, start: Value) -> int:
+    return _moment(end).day - _moment(start).day
+
+
+def _time_diff(end: Value, start: Value) -> Decimal:
+    to, since = _moment(end), _moment(start)
+    if (to.zone is None) != (since.zone is None):
+        raise ExpressionFails("one has a time zone, the other none")
+    seconds = to.timeline - since.timeline
+    with localcontext(EXACT):
+        return checked_decimal(Decimal(seconds.numerator) / Decimal(seconds.denominator))
+
+
+def _part_of(what: Callable[[Moment], int], of_dates: bool) -> Callable[[Value], int]:
+    def part(value: Value) -> int:
+        at = sparql.moment_of(value)
+        if at is None or (at.is_date and not of_dates):
+            raise ExpressionFails(f"{value!r} has no such part")
+        return what(at)
+
+    return part
+
+
+def _seconds(value: Value) -> Decimal:
+    """The seconds of a time, with all digits that they have."""
+    at = sparql.moment_of(value)
+    if at is None or at.is_date:
+        raise ExpressionFails(f"{value!r} has no such part")
+    return canonical(Decimal(at.seconds))
+
+
+def _zone_text(value: Value) -> str:
+    """The time zone as it is written, or nothing."""
+    if sparql.moment_of(value) is None:
+        raise ExpressionFails(f"{value!r} is no date or time")
+    found = re.search(r"(?:Z|[+-][0-9]{2}:[0-9]{2})$", lexical(value).strip())
+    return "" if found is None else found[0]
+
+
+def _zone_duration(value: Value) -> Literal:
+    """The time zone as a duration of hours and minutes."""
+    at = sparql.moment_of(value)
+    if at is None or at.zone is None:
+        raise ExpressionFails(f"{value!r} has no time zone")
+    hours, minutes = divmod(abs(at.zone), 60)
+    parts = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    return Literal(f"{'-' if at.zone < 0 else ''}PT{parts or '0S'}", XSD + "dayTimeDuration")
+
+
+def _part(name: str, call: Callable[[Value], Value], gives: Sort, *types: str) -> tuple[Function, Function]:
+    """A part of a date or a time. `types`: those of which RIF has it."""
+    names = {RIF: tuple(f"func:{name}-from-{type_}" for type_ in types)}
+    return with_sparql(Function(name, 1, call, LITERAL, gives, names, ordinary=True))
+
+
+FUNCTIONS = (
+    *_part("year", _part_of(lambda at: at.date[0], of_dates=True), INTEGER, "date", "dateTime"),
+    *_part("month", _part_of(lambda at: at.date[1], of_dates=True), INTEGER, "date", "dateTime"),
+    *_part("day", _part_of(lambda at: at.date[2], of_dates=True), INTEGER, "date", "dateTime"),
+    *_part("hours", _part_of(lambda at: at.hour, of_dates=False), INTEGER, "dateTime"),
+    *_part("minutes", _part_of(lambda at: at.minute, of_dates=False), INTEGER, "dateTime"),
+    *_part("seconds", _seconds, NUMBER, "dateTime"),
+    *_part("timezone", _zone_duration, LITERAL, "dateTime"),
+    *_part("tz", _zone_text, TEXT),
+    Function(
+        "sparql:now", 0, names={SPARQL: "NOW"}, instead="Add the time as a fact, and read it from there."
+    ),  # a constant of each query
+    Function("date_add", 2, _date_add, (LITERAL, INTEGER), LITERAL, {ELSEWHERE: "dateadd"}),
+    Function("date_diff", 2, _days_between, LITERAL, INTEGER, {ELSEWHERE: "datediff"}),
+    Function("time_diff", 2, _time_diff, LITERAL, NUMBER),
+)

@@ -1,0 +1,425 @@
+"""Numbers: arithmetic, and the bits of integers.
+
+In rules, a number is an `int`, a `float`, a `Decimal`, or a Literal of another numeric datatype, which counts as the
+number that `terms.number` says. Booleans are no numbers. Results are plain `int`, `float` or `Decimal`.
+
+  - `+ - *` of two integers is an integer; beyond 64 bits it fails, it never wraps. An integer and a float give a float.
+  - A decimal and an integer give a decimal, exactly; beyond 4,000 digits it fails. A decimal and a float give a float.
+  - `/` is a float: both sides become floats, then they are divided. With a decimal and no float it is a decimal of 28
+    significant digits, as in SPARQL. A zero divisor fails.
+  - `%` has the sign of the divisor, as in Python; a zero divisor fails.
+  - A float result that is NaN or infinite fails, unless an operand was so already. A zero that is computed is
+    never negative; -0.0 that was given stays as it is, and equals 0.0.
+  - `abs ceil floor round` keep the type of their argument. `round` takes halves away from zero.
+  - `min max` of numbers give one of them (1 rather than 1.0; NaN is above every number).
+  - `pow` of an integer and a non-negative integer is an integer, of a decimal and a whole number that is not negative a
+    decimal; otherwise a float. `sqrt` is a float, and fails for negative numbers.
+  - `div` and `rem` take two integers: the quotient is cut off at the point, and the remainder has the sign of the first
+    one (so `a = div(a, b) * b + rem(a, b)`, as in C); a zero divisor fails.
+  - `band bor bxor bnot` work on the bits of integers of 64 bits, in two's complement. `bshl(a, n)` is a * 2^n and fails
+    beyond 64 bits; `bshr` keeps the sign, `bshru` fills with zeros; n is from 0 to 63, anything else fails.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal, localcontext
+from functools import reduce
+from typing import Any
+
+from deltalog.core.terms import Value, number
+from deltalog.functions import fresh_values
+from deltalog.functions import nemo_functions as nemo
+from deltalog.functions import souffle_functors as souffle
+from deltalog.functions import sparql_operators as sparql
+from deltalog.functions.function import (
+    ANY_NUMBER,
+    ELSEWHERE,
+    INTEGER,
+    NEMO,
+    NUMBER,
+    RDFOX,
+    RIF,
+    SAME,
+    SOUFFLE,
+    SPARQL_PREFIX,
+    SWRL,
+    ExpressionFails,
+    Function,
+    Names,
+    of_nemo,
+    of_sparql,
+)
+from deltalog.functions.sparql_operators import EXACT, TOO_LONG, Rank, checked_decimal, divided
+
+PlainNumber = int | float | Decimal
+MANY, SEVERAL = (1, ANY_NUMBER), (2, ANY_NUMBER)
+
+
+def number_of(value: Value) -> PlainNumber:
+    n = number(value)
+    if n is None:
+        raise ExpressionFails(f"{value!r} is no number")
+    return n
+
+
+def is_nan(n: PlainNumber) -> bool:
+    return isinstance(n, float) and math.isnan(n)
+
+
+def _finite(n: PlainNumber) -> bool:
+    return not isinstance(n, float) or math.isfinite(n)
+
+
+def checked_number(result: PlainNumber, operands: Iterable[PlainNumber]) -> PlainNumber:
+    """The result, if it is one: an integer of 64 bits, a decimal that is not too long, or a float that is finite if the
+    operands are."""
+    if isinstance(result, int):
+        if not -(2**63) <= result < 2**63:
+            raise ExpressionFails("the result does not fit 64 bits")
+        return result
+    if isinstance(result, Decimal):
+        return checked_decimal(result)
+    if not math.isfinite(result) and all(map(_finite, operands)):
+        raise ExpressionFails("the result is no finite number")
+    return result + 0.0
+
+
+def _arithmetic(compute: Callable[..., PlainNumber]) -> Callable[..., PlainNumber]:
+    """A function of numbers of one type as a function of values."""
+
+    def function(*values: Value) -> PlainNumber:
+        operands = [number_of(value) for value in values]
+        if any(isinstance(n, Decimal) for n in operands):
+            with localcontext(EXACT):
+                return checked_number(compute(*_of_one_type(operands)), operands)
+        return checked_number(compute(*operands), operands)
+
+    return function
+
+
+def _of_one_type(numbers: Sequence[PlainNumber]) -> Iterable[PlainNumber]:
+    """Numbers with a decimal among them: as floats if there is a float, else as decimals."""
+    return map(float if any(isinstance(n, float) for n in numbers) else Decimal, numbers)
+
+
+def _chosen(choose: Callable[..., PlainNumber]) -> Callable[..., PlainNumber]:
+    """A function that gives one of its numbers, as it is."""
+    return lambda *values: checked_number(n := choose(*map(number_of, values)), (n,))
+
+
+def _minus(a: Any, *b: Any) -> PlainNumber:
+    result: PlainNumber = a - b[0] if b else -a
+    return result
+
+
+def _divide(a: PlainNumber, b: PlainNumber) -> PlainNumber:
+    if isinstance(a, Decimal) and isinstance(b, Decimal):
+        return divided(a, b)
+    return float(a) / float(b)
+
+
+def _modulo(a: Any, b: Any) -> PlainNumber:
+    """The remainder with the sign of the divisor, which Python's has for integers and floats."""
+    rest = a % b
+    result: PlainNumber = rest + b if isinstance(b, Decimal) and rest and (rest < 0) != (b < 0) else rest
+    return result
+
+
+def _whole(to_whole: Callable[[Any], int]) -> Callable[[PlainNumber], PlainNumber]:
+    def function(a: PlainNumber) -> PlainNumber:
+        return a if isinstance(a, int) or not math.isfinite(a) else type(a)(to_whole(a))
+
+    return function
+
+
+def _half_away(a: Any) -> int:
+    whole: int = math.trunc(a)
+    return whole if abs(a - whole) < 0.5 else whole + (1 if a > 0 else -1)
+
+
+def _power(a: PlainNumber, b: PlainNumber) -> PlainNumber:
+    if isinstance(a, int) and isinstance(b, int) and b >= 0:
+        if abs(a) > 1 and (a.bit_length() - 1) * b > 63:
+            raise OverflowError("the result does not fit 64 bits")
+        return int(a**b)
+    if isinstance(a, Decimal) and isinstance(b, Decimal) and b >= 0 and b == int(b):
+        return _decimal_power(a, int(b))
+    return math.pow(a, b)
+
+
+def _decimal_power(a: Decimal, b: int) -> Decimal:
+    if a not in (-1, 0, 1) and b * len(a.as_tuple().digits) > EXACT.prec:
+        raise OverflowError(TOO_LONG)
+    return Decimal(a**b)
+
+
+_RANKS = {int: 0, Decimal: 1, float: 2}
+
+
+def rank(n: PlainNumber) -> tuple[bool, PlainNumber, int]:
+    """The order of numbers: by value, NaN above all, an integer before the decimal and the float that equal it."""
+    return (is_nan(n), 0 if is_nan(n) else n, _RANKS[type(n)])
+
+
+def _least(*numbers: PlainNumber) -> PlainNumber:
+    return min(numbers, key=rank)
+
+
+def _greatest(*numbers: PlainNumber) -> PlainNumber:
+    top = max(rank(n)[:2] for n in numbers)
+    return min((n for n in numbers if rank(n)[:2] == top), key=rank)
+
+
+def _of_integers(compute: Callable[..., int]) -> Callable[..., int]:
+    """A function of integers of 64 bits, with a result of 64 bits."""
+
+    def function(*values: Value) -> int:
+        operands = [integer(value) for value in values]
+        for n in (*operands, result := compute(*operands)):
+            if not -(2**63) <= n < 2**63:
+                raise ExpressionFails("the number does not fit 64 bits")
+        return result
+
+    return function
+
+
+def _quotient(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _shift(compute: Callable[[int, int], int]) -> Callable[..., int]:
+    def function(a: int, n: int) -> int:
+        if not 0 <= n < 64:
+            raise ExpressionFails(f"{n} bits are no shift")
+        return compute(a, n)
+
+    return _of_integers(function)
+
+
+def _shift_unsigned(a: int, n: int) -> int:
+    return (a % 2**64) >> n if n else a
+
+
+def integer(value: Value) -> int:
+    n = number_of(value)
+    if not isinstance(n, int):
+        raise ExpressionFails(f"{value!r} is no integer")
+    return n
+
+
+def _infix(sign: str, *prefix: str) -> Names:
+    """How languages write an operator, and perhaps that before one number."""
+    return dict.fromkeys((NEMO, SOUFFLE, RDFOX), (f"({{0}} {sign} {{1}})", *prefix))
+
+
+def _sparql_operator(function: Function, call: Callable[..., Value]) -> Function:
+    """An operator as SPARQL defines it: of integers and floats, it is that of rules."""
+    return Function(SPARQL_PREFIX + function.name, 2, call, NUMBER, column=function.column, kernel=function.kernel)
+
+
+def _sql_modulo(F: Any, a: Any, b: Any) -> Any:
+    """The remainder with the sign of the divisor; NULL for a divisor of 0."""
+    rest = a % F.nullif(b, F.lit(0).cast("long"))
+    return F.when((rest != 0) & ((rest < 0) != (b < 0)), rest + b).otherwise(rest)
+
+
+ADD = Function(
+    "+",
+    2,
+    _arithmetic(operator.add),
+    NUMBER,
+    SAME,
+    {RIF: "func:numeric-add", SWRL: "add"},
+    _infix("+"),
+    column=("calculate", "add"),
+    kernel="x y ADD",
+    sql=lambda F, a, b: F.try_add(a, b),
+)
+SUBTRACT = Function(
+    "-",  # before one number a sign
+    2,
+    _arithmetic(_minus),
+    NUMBER,
+    SAME,
+    {RIF: "func:numeric-subtract", SWRL: "subtract", NEMO: "SUBTRACTION"},
+    {**_infix("-", "(-{0})"), NEMO: ("({0} - {1})", "(0 - {0})")},
+    column=("calculate", "subtract"),
+    kernel="x y SUBTRACT",
+    sql=lambda F, a, b: F.try_subtract(a, b),
+)
+MULTIPLY = Function(
+    "*",
+    2,
+    _arithmetic(operator.mul),
+    NUMBER,
+    SAME,
+    {RIF: "func:numeric-multiply", SWRL: "multiply"},
+    _infix("*"),
+    column=("calculate", "multiply"),
+    kernel="x y MULTIPLY",
+    sql=lambda F, a, b: F.try_multiply(a, b),
+)
+OPERATORS = (
+    *(ADD, SUBTRACT, MULTIPLY),
+    _sparql_operator(ADD, sparql.arithmetic(operator.add)),
+    _sparql_operator(SUBTRACT, sparql.arithmetic(operator.sub)),
+    _sparql_operator(MULTIPLY, sparql.arithmetic(operator.mul)),
+    Function(
+        "/",
+        2,
+        _arithmetic(_divide),
+        NUMBER,
+        NUMBER,
+        {RIF: "func:numeric-divide", SWRL: "divide"},
+        {NEMO: "(({0} * 1.0) / {1})", RDFOX: "({0} / {1})"},
+        column=("divide",),
+        kernel="x y DIVIDE",
+    ),
+    Function(
+        "%",
+        2,
+        _arithmetic(_modulo),
+        NUMBER,
+        SAME,
+        {SWRL: "mod"},
+        {NEMO: "REM(REM({0}, {1}) + {1}, {1})", SOUFFLE: "((({0} % {1}) + {1}) % {1})"},
+        column=("modulo",),
+        kernel="x y MODULO",
+        sql=_sql_modulo,
+    ),
+    Function(
+        "div",
+        2,
+        _of_integers(_quotient),
+        INTEGER,
+        INTEGER,
+        {RIF: "func:numeric-integer-divide", ELSEWHERE: "quotient"},
+        {SOUFFLE: "({0} / {1})"},
+        column=("quotient",),
+        kernel="x y QUOTIENT",
+    ),
+    Function(
+        "rem",
+        2,
+        _of_integers(lambda a, b: a - _quotient(a, b) * b),
+        INTEGER,
+        INTEGER,
+        {RIF: "func:numeric-integer-mod", ELSEWHERE: "mod"},
+        {SOUFFLE: "({0} % {1})"},
+        column=("remainder",),
+        kernel="x y REMAINDER",
+    ),
+    Function("sparql:/", 2, sparql.arithmetic(sparql.divide, Rank.DECIMAL)),
+    Function("sparql:negative", 1, sparql.unary(operator.neg)),
+    Function("sparql:positive", 1, sparql.unary(operator.pos)),
+    of_nemo(
+        "div",
+        2,
+        nemo.by_kind(nemo.quotient, lambda a, b: a / b),
+        gives=NUMBER,
+        names={NEMO: ("/", "DIVISION")},
+        written={NEMO: "({0} / {1})"},
+        column=("quotient by kind",),
+    ),
+    of_nemo("rem", 2, nemo.by_kind(lambda a, b: a - nemo.quotient(a, b) * b, math.fmod), column=("remainder",)),
+    *souffle.typed("+", 2, operator.add, operator.add, core=("+", "+"), column="add", kernel="x y ADD"),
+    *souffle.typed("-", 2, operator.sub, operator.sub, core=("-", "-"), column="subtract", kernel="x y SUBTRACT"),
+    *souffle.typed("*", 2, operator.mul, operator.mul, core=("*", "*"), column="multiply", kernel="x y LOW_PRODUCT"),
+    *souffle.typed("/", 2, souffle.truncated, souffle.quotient, core=("div", "/"), kernel="x y QUOTIENT"),
+    *souffle.typed("%", 2, souffle.remainder, core=("rem", ""), column="fmod", kernel="x y REMAINDER"),
+    *souffle.typed("**", 2, souffle.power, souffle.float_power, core=("", "pow")),
+    *souffle.typed("neg", 1, operator.neg, operator.neg, kernel="0 x SUBTRACT"),
+    *souffle.typed("wrap", 1, lambda a: a, lambda a: a, kernel="x"),
+    *souffle.typed("min", SEVERAL, min, min, ("min", "min"), "minimum", "x y MINIMUM", "min"),
+    *souffle.typed("max", SEVERAL, max, max, ("max", "max"), "maximum", "x y MAXIMUM", "max"),
+)
+NUMERIC = (
+    Function(
+        "abs",
+        1,
+        _arithmetic(abs),
+        NUMBER,
+        SAME,
+        {SWRL: "abs", NEMO: "ABS"},
+        {RDFOX: "ABS"},
+        column=("absolute",),
+        kernel="x ABSOLUTE",
+    ),
+    Function(
+        "ceil",
+        1,
+        _arithmetic(_whole(math.ceil)),
+        NUMBER,
+        SAME,
+        {SWRL: "ceiling", NEMO: "CEIL", ELSEWHERE: "ceiling"},
+        {RDFOX: "CEIL"},
+    ),
+    Function(
+        "floor", 1, _arithmetic(_whole(math.floor)), NUMBER, SAME, {SWRL: "floor", NEMO: "FLOOR"}, {RDFOX: "FLOOR"}
+    ),
+    Function("round", 1, _arithmetic(_whole(_half_away)), NUMBER, SAME, {SWRL: "round"}, {RDFOX: "ROUND"}),
+    Function("min", MANY, _chosen(_least), NUMBER, SAME, written={RDFOX: "MIN", SOUFFLE: "min"}),
+    Function("max", MANY, _chosen(_greatest), NUMBER, SAME, written={RDFOX: "MAX", SOUFFLE: "max"}),
+    Function("pow", 2, _arithmetic(_power), NUMBER, NUMBER, {SWRL: "pow", ELSEWHERE: "power"}, {RDFOX: "POW"}),
+    Function("sqrt", 1, _arithmetic(math.sqrt), NUMBER, NUMBER, written={RDFOX: "SQRT"}),
+    of_sparql("abs", 1, sparql.unary(abs)),
+    of_sparql("ceil", 1, sparql.to_whole(math.ceil)),
+    of_sparql("floor", 1, sparql.to_whole(math.floor)),
+    of_sparql("round", 1, sparql.to_whole(sparql.half_up)),
+    of_sparql("rand", 0, fresh_values.rand, instead="Add random numbers as facts, and read them from there."),
+    of_nemo("sqrt", 1, nemo.by_kind(math.isqrt, math.sqrt)),
+    of_nemo("sin", 1, nemo.by_kind(None, math.sin)),
+    of_nemo("cos", 1, nemo.by_kind(None, math.cos)),
+    of_nemo("tan", 1, nemo.by_kind(None, math.tan)),
+    of_nemo("pow", 2, nemo.by_kind(nemo.power, math.pow)),
+    of_nemo("log", 2, nemo.by_kind(nemo.logarithm, nemo.float_logarithm)),
+    of_nemo("round", 1, nemo.by_kind(lambda a: a, nemo.half_up)),
+    of_nemo("sum", MANY, nemo.of_many(nemo.by_kind(lambda *a: sum(a), lambda *a: sum(a)))),
+    of_nemo("product", MANY, nemo.of_many(nemo.by_kind(lambda *a: math.prod(a), lambda *a: math.prod(a)))),
+    of_nemo("min", MANY, nemo.of_many(nemo.by_kind(lambda *a: min(a), lambda *a: min(a)))),
+    of_nemo("max", MANY, nemo.of_many(nemo.by_kind(lambda *a: max(a), lambda *a: max(a)))),
+    of_nemo("luka", MANY, nemo.of_many(nemo.by_kind(None, lambda *a: max(0.0, sum(a) - (len(a) - 1))))),
+)
+
+
+def _bits(name: str, compute: Callable[[int, int], int], elsewhere: tuple[str, ...]) -> Function:
+    """AND, OR or XOR of the bits of several integers."""
+    written = {NEMO: elsewhere[0].upper(), SOUFFLE: f"({{0}} {name} {{1}})"}
+    call = _of_integers(lambda *numbers: reduce(compute, numbers))
+    return Function(name, (2, ANY_NUMBER), call, INTEGER, INTEGER, {ELSEWHERE: elsewhere}, written)
+
+
+BITS = (
+    _bits("band", operator.and_, ("bitand",)),
+    _bits("bor", operator.or_, ("bitor",)),
+    _bits("bxor", operator.xor, ("bitxor",)),
+    Function(
+        "bnot",
+        1,
+        _of_integers(operator.invert),
+        INTEGER,
+        INTEGER,
+        {ELSEWHERE: "bitnot"},
+        {SOUFFLE: "(bnot {0})"},
+    ),
+    Function("bshl", 2, _shift(operator.lshift), INTEGER, INTEGER, {ELSEWHERE: "shl"}, {SOUFFLE: "({0} bshl {1})"}),
+    Function("bshr", 2, _shift(operator.rshift), INTEGER, INTEGER, {ELSEWHERE: "shr"}, {SOUFFLE: "({0} bshr {1})"}),
+    Function("bshru", 2, _shift(_shift_unsigned), INTEGER, INTEGER),
+    of_nemo("bitand", MANY, nemo.of_many(nemo.bits(operator.and_))),
+    of_nemo("bitor", MANY, nemo.of_many(nemo.bits(operator.or_))),
+    of_nemo("bitxor", MANY, nemo.of_many(nemo.bits(operator.xor))),
+    of_nemo("bitshl", 2, nemo.shift(operator.lshift)),
+    of_nemo("bitshr", 2, nemo.shift(operator.rshift)),
+    of_nemo("bitshru", 2, nemo.shift(lambda a, n: a % 2**64 >> n)),
+    *souffle.typed("&", 2, operator.and_, core=("band", ""), column="bitwise_and", kernel="x y BIT_AND"),
+    *souffle.typed("|", 2, operator.or_, core=("bor", ""), column="bitwise_or", kernel="x y BIT_OR"),
+    *souffle.typed("^", 2, operator.xor, core=("bxor", ""), column="bitwise_xor", kernel="x y BIT_XOR"),
+    *souffle.typed("<<", 2, souffle.shift_left, core=("bshl", ""), kernel="x y SHIFT_LEFT"),
+    *souffle.typed(">>", 2, souffle.shift_right, core=("bshr", ""), kernel="x y SHIFT_RIGHT"),
+    *souffle.typed(">>>", 2, souffle.shift_right_unsigned),
+    *souffle.typed("~", 1, operator.invert, word="bnot"),
+)
+FUNCTIONS = (*OPERATORS, *NUMERIC, *BITS)
