@@ -27,17 +27,14 @@ from deltalog.core.limits import CheckedRows, checked, checked_sort
 from deltalog.core.terms import Literal, Value
 from deltalog.functions import sparql_operators as sparql
 from deltalog.functions.function import (
-    CHOSEN,
-    INTEGER,
     NEMO,
-    NUMBER,
     RDFOX,
-    SAME,
     SOUFFLE,
     SPARQL,
     SPARQL_PREFIX,
     AggregateFunction,
     ExpressionFails,
+    Sort,
 )
 from deltalog.functions.numbers import PlainNumber, checked_number, number_of, rank
 from deltalog.functions.order import SortKey, order, sparql_order
@@ -149,12 +146,12 @@ def _of_sparql(name: str, call: Callable[[Sequence[Value]], Value]) -> Aggregate
 
 
 AGGREGATES = (
-    AggregateFunction("count", len, INTEGER, {NEMO: "count", SOUFFLE: "count", RDFOX: "COUNT"}),
-    AggregateFunction("sum", _sum, SAME, {NEMO: "sum", SOUFFLE: "sum", RDFOX: "SUM"}),
-    AggregateFunction("min", _minimum, CHOSEN, {NEMO: "min", SOUFFLE: "min", RDFOX: "MIN"}, of_nothing=False),
-    AggregateFunction("max", _maximum, CHOSEN, {NEMO: "max", SOUFFLE: "max", RDFOX: "MAX"}, of_nothing=False),
-    AggregateFunction("avg", _average, NUMBER, {SOUFFLE: "mean", RDFOX: "AVG"}, of_nothing=False),
-    AggregateFunction("med", _median, NUMBER, of_nothing=False),
+    AggregateFunction("count", len, Sort.INTEGER, {NEMO: "count", SOUFFLE: "count", RDFOX: "COUNT"}),
+    AggregateFunction("sum", _sum, Sort.SAME, {NEMO: "sum", SOUFFLE: "sum", RDFOX: "SUM"}),
+    AggregateFunction("min", _minimum, Sort.CHOSEN, {NEMO: "min", SOUFFLE: "min", RDFOX: "MIN"}, of_nothing=False),
+    AggregateFunction("max", _maximum, Sort.CHOSEN, {NEMO: "max", SOUFFLE: "max", RDFOX: "MAX"}, of_nothing=False),
+    AggregateFunction("avg", _average, Sort.NUMBER, {SOUFFLE: "mean", RDFOX: "AVG"}, of_nothing=False),
+    AggregateFunction("med", _median, Sort.NUMBER, of_nothing=False),
     _of_sparql("count", _count),
     _of_sparql("sum", _or_unbound(_sum_in_sparql)),
     _of_sparql("min", _or_unbound(partial(_minimum, by=sparql_order))),

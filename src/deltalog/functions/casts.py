@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 
 from deltalog.core.datetimes import moment
@@ -12,22 +11,7 @@ from deltalog.core.terms import DECIMAL, XSD, Value, lexical, literal
 from deltalog.functions import nemo_functions as nemo
 from deltalog.functions import souffle_functors as souffle
 from deltalog.functions import sparql_operators as sparql
-from deltalog.functions.function import (
-    ANYTHING,
-    ELSEWHERE,
-    LITERAL,
-    NUMBER,
-    RULES,
-    SOUFFLE,
-    TEXT,
-    TRUTH,
-    ExpressionFails,
-    Function,
-    Sort,
-    of_nemo,
-    of_souffle,
-    with_sparql,
-)
+from deltalog.functions.function import ExpressionFails, Function, function, of_nemo, of_souffle, with_sparql
 from deltalog.functions.sparql_operators import Rank
 
 
@@ -108,16 +92,11 @@ def _to_moment(name: str) -> Callable[[Value], Value]:
 
 
 def _cast(
-    type_: str, call: Callable[[Value], Value], gives: Sort, alias: tuple[str, ...], *elsewhere: str
+    type_: str, gives: str, call: Callable[[Value], Value], alias: tuple[str, ...], *elsewhere: str
 ) -> tuple[Function, Function]:
     """A cast. `alias`: its shorter name, after our values: a float is an xsd:double."""
-    names = {RULES: alias, ELSEWHERE: elsewhere}
-    return with_sparql(Function(XSD + type_, 1, call, ANYTHING, gives, names, ordinary=True))
-
-
-def _converted(source: str, target: str, call: Callable[..., Value], core: str = "", word: str = "") -> Function:
-    """A conversion of Soufflé: `i` is a number, `u` an unsigned one, `f` a float, `s` a symbol."""
-    return of_souffle(f"{source}>{target}", 1, call, core=core and XSD + core, names={SOUFFLE: word} if word else {})
+    cast = function(XSD + type_, f"anything -> {gives}", call, ordinary=True)
+    return with_sparql(cast.named(rules=alias, elsewhere=elsewhere))
 
 
 def _text_of_integer(value: Value) -> str:
@@ -128,33 +107,35 @@ def _float_of_integer(value: Value) -> float:
     return souffle.single(float(souffle.integer(value)))
 
 
+def _wrapped_integer(wrap: Callable[[int], int]) -> Callable[[Value], int]:
+    return lambda value: wrap(souffle.integer(value))
+
+
 FUNCTIONS = (
-    *_cast("string", _to_string, TEXT, ("string",)),
-    *_cast("integer", _to_integer, NUMBER, ("int",), "integer", "toint", "to_int"),
-    *_cast("decimal", _to_decimal, NUMBER, ("decimal",), "numeric"),
+    *_cast("string", "text", _to_string, ("string",)),
+    *_cast("integer", "number", _to_integer, ("int",), "integer", "toint", "to_int"),
+    *_cast("decimal", "number", _to_decimal, ("decimal",), "numeric"),
     *_cast(
-        "double", _to_float(Rank.DOUBLE, "double"), NUMBER, ("float",), "tonumber", "to_number", "to_float", "double"
+        "double", "number", _to_float(Rank.DOUBLE, "double"), ("float",), "tonumber", "to_number", "to_float", "double"
     ),
-    *_cast("float", _to_float(Rank.FLOAT, "float"), NUMBER, ()),
-    *_cast("boolean", _to_boolean, TRUTH, ("boolean",), "bool"),
-    *_cast("date", _to_moment("date"), LITERAL, ("date",), "to_date"),
-    *_cast("dateTime", _to_moment("dateTime"), LITERAL, ("datetime",), "timestamp", "to_datetime"),
+    *_cast("float", "number", _to_float(Rank.FLOAT, "float"), ()),
+    *_cast("boolean", "truth", _to_boolean, ("boolean",), "bool"),
+    *_cast("date", "literal", _to_moment("date"), ("date",), "to_date"),
+    *_cast("dateTime", "literal", _to_moment("dateTime"), ("datetime",), "timestamp", "to_datetime"),
     of_nemo("int", 1, nemo.to_integer),
     of_nemo("double", 1, nemo.to_double),
     of_nemo("float", 1, lambda value: nemo.float32(nemo.to_double(value))),
-    _converted("s", "i", lambda value: souffle.number_in(souffle.string(value), souffle.signed), "integer"),
-    _converted("s", "u", lambda value: souffle.number_in(souffle.string(value), souffle.unsigned)),
-    _converted("s", "f", lambda value: souffle.float_in(souffle.string(value)), "double"),
-    replace(_converted("i", "s", _text_of_integer), core="str"),
-    replace(_converted("u", "s", _text_of_integer), core="str"),
-    _converted("f", "s", lambda value: f"{souffle.float_of(value):.6f}"),
-    replace(
-        _converted("i", "u", lambda value: souffle.unsigned(souffle.integer(value)), word="itou"), kernel="x UNSIGNED"
-    ),
-    replace(_converted("u", "i", lambda value: souffle.signed(souffle.integer(value)), word="utoi"), kernel="x SIGNED"),
-    _converted("i", "f", _float_of_integer, "double", "itof"),
-    _converted("u", "f", _float_of_integer, "double", "utof"),
-    _converted("f", "i", lambda value: souffle.signed(souffle.truncated_float(value)), word="ftoi"),
-    _converted("f", "u", lambda value: souffle.unsigned(souffle.truncated_float(value)), word="ftou"),
+    of_souffle("s>i", 1, lambda value: souffle.number_in(souffle.string(value), souffle.signed), core=XSD + "integer"),
+    of_souffle("s>u", 1, lambda value: souffle.number_in(souffle.string(value), souffle.unsigned)),
+    of_souffle("s>f", 1, lambda value: souffle.float_in(souffle.string(value)), core=XSD + "double"),
+    of_souffle("i>s", 1, _text_of_integer, core="str"),
+    of_souffle("u>s", 1, _text_of_integer, core="str"),
+    of_souffle("f>s", 1, lambda value: f"{souffle.float_of(value):.6f}"),
+    of_souffle("i>u", 1, _wrapped_integer(souffle.unsigned)).named(souffle="itou").fast(kernel="x UNSIGNED"),
+    of_souffle("u>i", 1, _wrapped_integer(souffle.signed)).named(souffle="utoi").fast(kernel="x SIGNED"),
+    of_souffle("i>f", 1, _float_of_integer, core=XSD + "double").named(souffle="itof"),
+    of_souffle("u>f", 1, _float_of_integer, core=XSD + "double").named(souffle="utof"),
+    of_souffle("f>i", 1, lambda value: souffle.signed(souffle.truncated_float(value))).named(souffle="ftoi"),
+    of_souffle("f>u", 1, lambda value: souffle.unsigned(souffle.truncated_float(value))).named(souffle="ftou"),
     *(of_souffle(f"{a}={b}", 1, souffle.same_bits(a, b)) for a, b in ("if", "uf", "fi", "fu")),
 )

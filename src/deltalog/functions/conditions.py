@@ -13,7 +13,7 @@ else a failing side fails them. What is not a boolean fails as a condition. `if`
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -22,30 +22,9 @@ from deltalog.core.terms import Kind, Value, key, kind, number
 from deltalog.functions import nemo_functions as nemo
 from deltalog.functions import souffle_functors as souffle
 from deltalog.functions import sparql_operators as sparql
-from deltalog.functions.function import (
-    ANY_NUMBER,
-    ANYTHING,
-    CHOSEN,
-    LITERAL,
-    NEMO,
-    RDFOX,
-    RIF,
-    SPARQL_PREFIX,
-    SWRL,
-    TRUTH,
-    ExpressionFails,
-    Function,
-    Names,
-    Sort,
-    of_nemo,
-)
+from deltalog.functions.function import SPARQL_PREFIX, ExpressionFails, Function, function, of_nemo
 from deltalog.functions.numbers import is_nan
 from deltalog.functions.order import precedes
-
-SIGNS = {
-    **{"=": operator.eq, "!=": operator.ne, "<": operator.lt},
-    **{"<=": operator.le, ">": operator.gt, ">=": operator.ge},
-}
 
 
 def truth(value: Value) -> bool:
@@ -138,95 +117,65 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bo
 
 
 def _comparison(
-    sign: str, takes: Sort, call: Callable[..., bool], in_sparql: Callable[..., bool], op: str, names: Names
-) -> Iterator[Function]:
+    sign: str, sides: str, call: Callable[..., bool], in_sparql: Callable[..., bool], op: str
+) -> tuple[Function, Function]:
     """A comparison of rules, and that of SPARQL: of finite numbers, they are the same."""
-    compute = SIGNS[sign]
-    sql = None if sign in ("=", "!=") else lambda _, a, b: compute(a, b)
-    column, kernel, forms = ("compare", op.lower().replace("un", "not_")), f"x y {op}", {RDFOX: f"({{0}} {sign} {{1}})"}
-    yield Function(sign, 2, call, takes, TRUTH, names, forms, column=column, kernel=kernel, sql=sql)
-    yield Function(SPARQL_PREFIX + sign, 2, in_sparql, takes, TRUTH, column=column, kernel=kernel)
+    signature = f"{sides}, {sides} -> truth"
+    fast = {"column": ("compare", op.lower().replace("un", "not_")), "kernel": f"x y {op}"}
+    rules = function(sign, signature, call).written_as(rdfox=f"({{0}} {sign} {{1}})")
+    return rules.fast(**fast), function(SPARQL_PREFIX + sign, signature, in_sparql).fast(**fast)
 
 
-def _order(sign: str, op: str, names: Names) -> Iterator[Function]:
-    return _comparison(sign, LITERAL, _ordered(SIGNS[sign]), sparql.ordered(SIGNS[sign]), op, names)
+def _order(sign: str, compute: Callable[[Any, Any], Any], op: str) -> tuple[Function, Function]:
+    rules, in_sparql = _comparison(sign, "literal", _ordered(compute), sparql.ordered(compute), op)
+    return rules.fast(sql=lambda _, a, b: compute(a, b)), in_sparql
 
 
 def _unequal(left: Value, right: Value) -> bool:
     return not _equal(left, right)
 
 
+EQUAL, EQUAL_IN_SPARQL = _comparison("=", "anything", _equal, sparql.equal, "EQUAL")
+UNEQUAL, UNEQUAL_IN_SPARQL = _comparison("!=", "anything", _unequal, sparql.unequal, "UNEQUAL")
+GREATER, GREATER_IN_SPARQL = _order(">", operator.gt, "GREATER")
+GREATER_EQUAL, GREATER_EQUAL_IN_SPARQL = _order(">=", operator.ge, "GREATER_EQUAL")
+LESS, LESS_IN_SPARQL = _order("<", operator.lt, "LESS")
+LESS_EQUAL, LESS_EQUAL_IN_SPARQL = _order("<=", operator.le, "LESS_EQUAL")
 FUNCTIONS = (
-    *_comparison("=", ANYTHING, _equal, sparql.equal, "EQUAL", {RIF: "pred:equal", SWRL: "equal", NEMO: "EQUALITY"}),
-    *_comparison(
-        "!=",
-        ANYTHING,
-        _unequal,
-        sparql.unequal,
-        "UNEQUAL",
-        {RIF: "pred:not-equal", SWRL: "notEqual", NEMO: "UNEQUALITY"},
+    EQUAL.named(rif="pred:equal", swrl="equal", nemo="EQUALITY"),
+    UNEQUAL.named(rif="pred:not-equal", swrl="notEqual", nemo="UNEQUALITY"),
+    GREATER.named(rif="pred:greater-than", swrl="greaterThan", nemo="NUMGREATER"),
+    GREATER_EQUAL.named(rif="pred:greater-than-or-equal", swrl="greaterThanOrEqual", nemo="NUMGREATEREQ"),
+    LESS.named(rif="pred:less-than", swrl="lessThan", nemo="NUMLESS"),
+    LESS_EQUAL.named(rif="pred:less-than-or-equal", swrl="lessThanOrEqual", nemo="NUMLESSEQ"),
+    *(EQUAL_IN_SPARQL, UNEQUAL_IN_SPARQL),
+    *(GREATER_IN_SPARQL, GREATER_EQUAL_IN_SPARQL, LESS_IN_SPARQL, LESS_EQUAL_IN_SPARQL),
+    function("sameterm", "anything, anything -> truth", lambda left, right: key(left) == key(right)).written_as(
+        nemo="EQUALITY", rdfox="SAMETERM"
     ),
-    *_order(">", "GREATER", {RIF: "pred:greater-than", SWRL: "greaterThan", NEMO: "NUMGREATER"}),
-    *_order(
-        ">=",
-        "GREATER_EQUAL",
-        {RIF: "pred:greater-than-or-equal", SWRL: "greaterThanOrEqual", NEMO: "NUMGREATEREQ"},
+    function("&&", "truth, truth -> truth", _decided_by(False), lazy=True)
+    .written_as(rdfox="({0} && {1})")
+    .fast(column=("connect", "logical_and"), kernel="x y AND", sql=lambda _, a, b: a & b),
+    function("||", "truth, truth -> truth", _decided_by(True), lazy=True)
+    .written_as(rdfox="({0} || {1})")
+    .fast(column=("connect", "logical_or"), kernel="x y OR", sql=lambda _, a, b: a | b),
+    function("!", "truth -> truth", lambda value: not truth(value))
+    .named(rif="func:not", swrl="booleanNot")
+    .written_as(rdfox="(!{0})")
+    .fast(column=("connect", "logical_not"), kernel="x NOT", sql=lambda _, a: ~a),
+    function("if", "truth, anything, anything -> chosen", _if, lazy=True).written_as(rdfox="IF"),
+    function("coalesce", "anything... -> chosen", _coalesce, lazy=True).written_as(rdfox="COALESCE"),
+    function("sparql:boolean", "anything -> truth", sparql.effective_boolean_value),
+    function("sparql:precedes", "anything... -> truth", precedes),
+    of_nemo(
+        "and", "anything... -> anything", nemo.of_many(lambda *values: all([nemo.boolean(value) for value in values]))
     ),
-    *_order("<", "LESS", {RIF: "pred:less-than", SWRL: "lessThan", NEMO: "NUMLESS"}),
-    *_order("<=", "LESS_EQUAL", {RIF: "pred:less-than-or-equal", SWRL: "lessThanOrEqual", NEMO: "NUMLESSEQ"}),
-    Function(
-        "sameterm",
-        2,
-        lambda left, right: key(left) == key(right),
-        ANYTHING,
-        TRUTH,
-        written={NEMO: "EQUALITY", RDFOX: "SAMETERM"},
+    of_nemo(
+        "or", "anything... -> anything", nemo.of_many(lambda *values: any([nemo.boolean(value) for value in values]))
     ),
-    Function(
-        "&&",
-        2,
-        _decided_by(False),
-        TRUTH,
-        TRUTH,
-        written={RDFOX: "({0} && {1})"},
-        lazy=True,
-        column=("connect", "logical_and"),
-        kernel="x y AND",
-        sql=lambda _, a, b: a & b,
-    ),
-    Function(
-        "||",
-        2,
-        _decided_by(True),
-        TRUTH,
-        TRUTH,
-        written={RDFOX: "({0} || {1})"},
-        lazy=True,
-        column=("connect", "logical_or"),
-        kernel="x y OR",
-        sql=lambda _, a, b: a | b,
-    ),
-    Function(
-        "!",
-        1,
-        lambda value: not truth(value),
-        TRUTH,
-        TRUTH,
-        {RIF: "func:not", SWRL: "booleanNot"},
-        {RDFOX: "(!{0})"},
-        column=("connect", "logical_not"),
-        kernel="x NOT",
-        sql=lambda _, a: ~a,
-    ),
-    Function("if", 3, _if, (TRUTH, ANYTHING), CHOSEN, written={RDFOX: "IF"}, lazy=True),
-    Function("coalesce", (1, ANY_NUMBER), _coalesce, ANYTHING, CHOSEN, written={RDFOX: "COALESCE"}, lazy=True),
-    Function("sparql:boolean", 1, sparql.effective_boolean_value, ANYTHING, TRUTH),
-    Function("sparql:precedes", (1, ANY_NUMBER), precedes, ANYTHING, TRUTH),
-    of_nemo("and", (1, ANY_NUMBER), nemo.of_many(lambda *values: all([nemo.boolean(value) for value in values]))),
-    of_nemo("or", (1, ANY_NUMBER), nemo.of_many(lambda *values: any([nemo.boolean(value) for value in values]))),
     of_nemo("not", 1, lambda value: not nemo.boolean(value)),
-    *souffle.typed("&&", 2, lambda a, b: int(bool(a) and bool(b))),
-    *souffle.typed("||", 2, lambda a, b: int(bool(a) or bool(b))),
-    *souffle.typed("^^", 2, lambda a, b: int(bool(a) != bool(b))),
-    *souffle.typed("!", 1, lambda a: int(not a), word="lnot"),
+    *souffle.typed("&&", "n, n", lambda a, b: int(bool(a) and bool(b))),
+    *souffle.typed("||", "n, n", lambda a, b: int(bool(a) or bool(b))),
+    *souffle.typed("^^", "n, n", lambda a, b: int(bool(a) != bool(b))),
+    *souffle.typed("!", "n", lambda a: int(not a), word="lnot"),
 )

@@ -15,19 +15,7 @@ from decimal import Decimal, localcontext
 from deltalog.core.datetimes import Moment
 from deltalog.core.terms import XSD, Literal, Value, canonical, lexical, literal
 from deltalog.functions import sparql_operators as sparql
-from deltalog.functions.function import (
-    ELSEWHERE,
-    INTEGER,
-    LITERAL,
-    NUMBER,
-    RIF,
-    SPARQL,
-    TEXT,
-    ExpressionFails,
-    Function,
-    Sort,
-    with_sparql,
-)
+from deltalog.functions.function import ExpressionFails, Function, function, not_evaluated, of_sparql, with_sparql
 from deltalog.functions.numbers import integer
 from deltalog.functions.sparql_operators import EXACT, checked_decimal
 
@@ -97,25 +85,23 @@ def _zone_duration(value: Value) -> Literal:
     return Literal(f"{'-' if at.zone < 0 else ''}PT{parts or '0S'}", XSD + "dayTimeDuration")
 
 
-def _part(name: str, call: Callable[[Value], Value], gives: Sort, *types: str) -> tuple[Function, Function]:
+def _part(name: str, call: Callable[[Value], Value], gives: str, *types: str) -> tuple[Function, Function]:
     """A part of a date or a time. `types`: those of which RIF has it."""
-    names = {RIF: tuple(f"func:{name}-from-{type_}" for type_ in types)}
-    return with_sparql(Function(name, 1, call, LITERAL, gives, names, ordinary=True))
+    names = tuple(f"func:{name}-from-{type_}" for type_ in types)
+    return with_sparql(function(name, f"literal -> {gives}", call, ordinary=True).named(rif=names))
 
 
 FUNCTIONS = (
-    *_part("year", _part_of(lambda at: at.date[0], of_dates=True), INTEGER, "date", "dateTime"),
-    *_part("month", _part_of(lambda at: at.date[1], of_dates=True), INTEGER, "date", "dateTime"),
-    *_part("day", _part_of(lambda at: at.date[2], of_dates=True), INTEGER, "date", "dateTime"),
-    *_part("hours", _part_of(lambda at: at.hour, of_dates=False), INTEGER, "dateTime"),
-    *_part("minutes", _part_of(lambda at: at.minute, of_dates=False), INTEGER, "dateTime"),
-    *_part("seconds", _seconds, NUMBER, "dateTime"),
-    *_part("timezone", _zone_duration, LITERAL, "dateTime"),
-    *_part("tz", _zone_text, TEXT),
-    Function(
-        "sparql:now", 0, names={SPARQL: "NOW"}, instead="Add the time as a fact, and read it from there."
-    ),  # a constant of each query
-    Function("date_add", 2, _date_add, (LITERAL, INTEGER), LITERAL, {ELSEWHERE: "dateadd"}),
-    Function("date_diff", 2, _days_between, LITERAL, INTEGER, {ELSEWHERE: "datediff"}),
-    Function("time_diff", 2, _time_diff, LITERAL, NUMBER),
+    *_part("year", _part_of(lambda at: at.date[0], of_dates=True), "integer", "date", "dateTime"),
+    *_part("month", _part_of(lambda at: at.date[1], of_dates=True), "integer", "date", "dateTime"),
+    *_part("day", _part_of(lambda at: at.date[2], of_dates=True), "integer", "date", "dateTime"),
+    *_part("hours", _part_of(lambda at: at.hour, of_dates=False), "integer", "dateTime"),
+    *_part("minutes", _part_of(lambda at: at.minute, of_dates=False), "integer", "dateTime"),
+    *_part("seconds", _seconds, "number", "dateTime"),
+    *_part("timezone", _zone_duration, "literal", "dateTime"),
+    *_part("tz", _zone_text, "text"),
+    of_sparql("now", 0, not_evaluated, instead="Add the time as a fact, and read it from there."),
+    function("date_add", "literal, integer -> literal", _date_add).named(elsewhere="dateadd"),
+    function("date_diff", "literal, literal -> integer", _days_between).named(elsewhere="datediff"),
+    function("time_diff", "literal, literal -> number", _time_diff),
 )

@@ -36,19 +36,10 @@ from deltalog.functions import souffle_functors as souffle
 from deltalog.functions import sparql_operators as sparql
 from deltalog.functions.function import (
     ANY_NUMBER,
-    ELSEWHERE,
-    INTEGER,
-    NEMO,
-    NUMBER,
-    RDFOX,
-    RIF,
-    SAME,
-    SOUFFLE,
     SPARQL_PREFIX,
-    SWRL,
     ExpressionFails,
     Function,
-    Names,
+    function,
     of_nemo,
     of_sparql,
 )
@@ -210,161 +201,91 @@ def integer(value: Value) -> int:
     return n
 
 
-def _infix(sign: str, *prefix: str) -> Names:
-    """How languages write an operator, and perhaps that before one number."""
-    return dict.fromkeys((NEMO, SOUFFLE, RDFOX), (f"({{0}} {sign} {{1}})", *prefix))
-
-
-def _sparql_operator(function: Function, call: Callable[..., Value]) -> Function:
-    """An operator as SPARQL defines it: of integers and floats, it is that of rules."""
-    return Function(SPARQL_PREFIX + function.name, 2, call, NUMBER, column=function.column, kernel=function.kernel)
-
-
 def _sql_modulo(F: Any, a: Any, b: Any) -> Any:
     """The remainder with the sign of the divisor; NULL for a divisor of 0."""
     rest = a % F.nullif(b, F.lit(0).cast("long"))
     return F.when((rest != 0) & ((rest < 0) != (b < 0)), rest + b).otherwise(rest)
 
 
-ADD = Function(
-    "+",
-    2,
-    _arithmetic(operator.add),
-    NUMBER,
-    SAME,
-    {RIF: "func:numeric-add", SWRL: "add"},
-    _infix("+"),
-    column=("calculate", "add"),
-    kernel="x y ADD",
-    sql=lambda F, a, b: F.try_add(a, b),
+def _operator(
+    sign: str, call: Callable[..., Value], in_sparql: Callable[..., Value], ufunc: str, *prefix: str
+) -> tuple[Function, Function]:
+    """An operator of rules, and that of SPARQL: of integers and floats, they are the same. `prefix`: how it is written
+    before one number."""
+    forms = f"({{0}} {sign} {{1}})", *prefix
+    rules = function(sign, "number, number -> same", call).written_as(nemo=forms, souffle=forms, rdfox=forms)
+    sparql = function(SPARQL_PREFIX + sign, "number, number -> number", in_sparql)
+    fast = {"column": ("calculate", ufunc), "kernel": f"x y {ufunc.upper()}"}
+    return rules.fast(sql=lambda F, a, b: getattr(F, f"try_{ufunc}")(a, b), **fast), sparql.fast(**fast)
+
+
+ADD, ADD_IN_SPARQL = _operator("+", _arithmetic(operator.add), sparql.arithmetic(operator.add), "add")
+SUBTRACT, SUBTRACT_IN_SPARQL = _operator(
+    "-", _arithmetic(_minus), sparql.arithmetic(operator.sub), "subtract", "(-{0})"
 )
-SUBTRACT = Function(
-    "-",  # before one number a sign
-    2,
-    _arithmetic(_minus),
-    NUMBER,
-    SAME,
-    {RIF: "func:numeric-subtract", SWRL: "subtract", NEMO: "SUBTRACTION"},
-    {**_infix("-", "(-{0})"), NEMO: ("({0} - {1})", "(0 - {0})")},
-    column=("calculate", "subtract"),
-    kernel="x y SUBTRACT",
-    sql=lambda F, a, b: F.try_subtract(a, b),
-)
-MULTIPLY = Function(
-    "*",
-    2,
-    _arithmetic(operator.mul),
-    NUMBER,
-    SAME,
-    {RIF: "func:numeric-multiply", SWRL: "multiply"},
-    _infix("*"),
-    column=("calculate", "multiply"),
-    kernel="x y MULTIPLY",
-    sql=lambda F, a, b: F.try_multiply(a, b),
-)
+MULTIPLY, MULTIPLY_IN_SPARQL = _operator("*", _arithmetic(operator.mul), sparql.arithmetic(operator.mul), "multiply")
 OPERATORS = (
-    *(ADD, SUBTRACT, MULTIPLY),
-    _sparql_operator(ADD, sparql.arithmetic(operator.add)),
-    _sparql_operator(SUBTRACT, sparql.arithmetic(operator.sub)),
-    _sparql_operator(MULTIPLY, sparql.arithmetic(operator.mul)),
-    Function(
-        "/",
-        2,
-        _arithmetic(_divide),
-        NUMBER,
-        NUMBER,
-        {RIF: "func:numeric-divide", SWRL: "divide"},
-        {NEMO: "(({0} * 1.0) / {1})", RDFOX: "({0} / {1})"},
-        column=("divide",),
-        kernel="x y DIVIDE",
+    ADD.named(rif="func:numeric-add", swrl="add"),
+    SUBTRACT.named(rif="func:numeric-subtract", swrl="subtract", nemo="SUBTRACTION").written_as(
+        nemo=("({0} - {1})", "(0 - {0})")
     ),
-    Function(
-        "%",
-        2,
-        _arithmetic(_modulo),
-        NUMBER,
-        SAME,
-        {SWRL: "mod"},
-        {NEMO: "REM(REM({0}, {1}) + {1}, {1})", SOUFFLE: "((({0} % {1}) + {1}) % {1})"},
-        column=("modulo",),
-        kernel="x y MODULO",
-        sql=_sql_modulo,
+    MULTIPLY.named(rif="func:numeric-multiply", swrl="multiply"),
+    *(ADD_IN_SPARQL, SUBTRACT_IN_SPARQL, MULTIPLY_IN_SPARQL),
+    function("/", "number, number -> number", _arithmetic(_divide))
+    .named(rif="func:numeric-divide", swrl="divide")
+    .written_as(nemo="(({0} * 1.0) / {1})", rdfox="({0} / {1})")
+    .fast(column=("divide",), kernel="x y DIVIDE"),
+    function("%", "number, number -> same", _arithmetic(_modulo))
+    .named(swrl="mod")
+    .written_as(nemo="REM(REM({0}, {1}) + {1}, {1})", souffle="((({0} % {1}) + {1}) % {1})")
+    .fast(column=("modulo",), kernel="x y MODULO", sql=_sql_modulo),
+    function("div", "integer, integer -> integer", _of_integers(_quotient))
+    .named(rif="func:numeric-integer-divide", elsewhere="quotient")
+    .written_as(souffle="({0} / {1})")
+    .fast(column=("quotient",), kernel="x y QUOTIENT"),
+    function("rem", "integer, integer -> integer", _of_integers(lambda a, b: a - _quotient(a, b) * b))
+    .named(rif="func:numeric-integer-mod", elsewhere="mod")
+    .written_as(souffle="({0} % {1})")
+    .fast(column=("remainder",), kernel="x y REMAINDER"),
+    function("sparql:/", 2, sparql.arithmetic(sparql.divide, Rank.DECIMAL)),
+    function("sparql:negative", 1, sparql.unary(operator.neg)),
+    function("sparql:positive", 1, sparql.unary(operator.pos)),
+    of_nemo("div", "anything, anything -> number", nemo.by_kind(nemo.quotient, lambda a, b: a / b))
+    .named(nemo=("/", "DIVISION"))
+    .written_as(nemo="({0} / {1})")
+    .fast(column=("quotient by kind",)),
+    of_nemo("rem", 2, nemo.by_kind(lambda a, b: a - nemo.quotient(a, b) * b, math.fmod)).fast(column=("remainder",)),
+    *souffle.typed("+", "n, n", operator.add, operator.add, core=("+", "+"), column="add", kernel="x y ADD"),
+    *souffle.typed("-", "n, n", operator.sub, operator.sub, core=("-", "-"), column="subtract", kernel="x y SUBTRACT"),
+    *souffle.typed(
+        "*", "n, n", operator.mul, operator.mul, core=("*", "*"), column="multiply", kernel="x y LOW_PRODUCT"
     ),
-    Function(
-        "div",
-        2,
-        _of_integers(_quotient),
-        INTEGER,
-        INTEGER,
-        {RIF: "func:numeric-integer-divide", ELSEWHERE: "quotient"},
-        {SOUFFLE: "({0} / {1})"},
-        column=("quotient",),
-        kernel="x y QUOTIENT",
-    ),
-    Function(
-        "rem",
-        2,
-        _of_integers(lambda a, b: a - _quotient(a, b) * b),
-        INTEGER,
-        INTEGER,
-        {RIF: "func:numeric-integer-mod", ELSEWHERE: "mod"},
-        {SOUFFLE: "({0} % {1})"},
-        column=("remainder",),
-        kernel="x y REMAINDER",
-    ),
-    Function("sparql:/", 2, sparql.arithmetic(sparql.divide, Rank.DECIMAL)),
-    Function("sparql:negative", 1, sparql.unary(operator.neg)),
-    Function("sparql:positive", 1, sparql.unary(operator.pos)),
-    of_nemo(
-        "div",
-        2,
-        nemo.by_kind(nemo.quotient, lambda a, b: a / b),
-        gives=NUMBER,
-        names={NEMO: ("/", "DIVISION")},
-        written={NEMO: "({0} / {1})"},
-        column=("quotient by kind",),
-    ),
-    of_nemo("rem", 2, nemo.by_kind(lambda a, b: a - nemo.quotient(a, b) * b, math.fmod), column=("remainder",)),
-    *souffle.typed("+", 2, operator.add, operator.add, core=("+", "+"), column="add", kernel="x y ADD"),
-    *souffle.typed("-", 2, operator.sub, operator.sub, core=("-", "-"), column="subtract", kernel="x y SUBTRACT"),
-    *souffle.typed("*", 2, operator.mul, operator.mul, core=("*", "*"), column="multiply", kernel="x y LOW_PRODUCT"),
-    *souffle.typed("/", 2, souffle.truncated, souffle.quotient, core=("div", "/"), kernel="x y QUOTIENT"),
-    *souffle.typed("%", 2, souffle.remainder, core=("rem", ""), column="fmod", kernel="x y REMAINDER"),
-    *souffle.typed("**", 2, souffle.power, souffle.float_power, core=("", "pow")),
-    *souffle.typed("neg", 1, operator.neg, operator.neg, kernel="0 x SUBTRACT"),
-    *souffle.typed("wrap", 1, lambda a: a, lambda a: a, kernel="x"),
-    *souffle.typed("min", SEVERAL, min, min, ("min", "min"), "minimum", "x y MINIMUM", "min"),
-    *souffle.typed("max", SEVERAL, max, max, ("max", "max"), "maximum", "x y MAXIMUM", "max"),
+    *souffle.typed("/", "n, n", souffle.truncated, souffle.quotient, core=("div", "/"), kernel="x y QUOTIENT"),
+    *souffle.typed("%", "n, n", souffle.remainder, core=("rem", ""), column="fmod", kernel="x y REMAINDER"),
+    *souffle.typed("**", "n, n", souffle.power, souffle.float_power, core=("", "pow")),
+    *souffle.typed("neg", "n", operator.neg, operator.neg, kernel="0 x SUBTRACT"),
+    *souffle.typed("wrap", "n", lambda a: a, lambda a: a, kernel="x"),
+    *souffle.typed("min", "n, n...", min, min, ("min", "min"), "minimum", "x y MINIMUM", "min"),
+    *souffle.typed("max", "n, n...", max, max, ("max", "max"), "maximum", "x y MAXIMUM", "max"),
 )
 NUMERIC = (
-    Function(
-        "abs",
-        1,
-        _arithmetic(abs),
-        NUMBER,
-        SAME,
-        {SWRL: "abs", NEMO: "ABS"},
-        {RDFOX: "ABS"},
-        column=("absolute",),
-        kernel="x ABSOLUTE",
-    ),
-    Function(
-        "ceil",
-        1,
-        _arithmetic(_whole(math.ceil)),
-        NUMBER,
-        SAME,
-        {SWRL: "ceiling", NEMO: "CEIL", ELSEWHERE: "ceiling"},
-        {RDFOX: "CEIL"},
-    ),
-    Function(
-        "floor", 1, _arithmetic(_whole(math.floor)), NUMBER, SAME, {SWRL: "floor", NEMO: "FLOOR"}, {RDFOX: "FLOOR"}
-    ),
-    Function("round", 1, _arithmetic(_whole(_half_away)), NUMBER, SAME, {SWRL: "round"}, {RDFOX: "ROUND"}),
-    Function("min", MANY, _chosen(_least), NUMBER, SAME, written={RDFOX: "MIN", SOUFFLE: "min"}),
-    Function("max", MANY, _chosen(_greatest), NUMBER, SAME, written={RDFOX: "MAX", SOUFFLE: "max"}),
-    Function("pow", 2, _arithmetic(_power), NUMBER, NUMBER, {SWRL: "pow", ELSEWHERE: "power"}, {RDFOX: "POW"}),
-    Function("sqrt", 1, _arithmetic(math.sqrt), NUMBER, NUMBER, written={RDFOX: "SQRT"}),
+    function("abs", "number -> same", _arithmetic(abs))
+    .named(swrl="abs", nemo="ABS")
+    .written_as(rdfox="ABS")
+    .fast(column=("absolute",), kernel="x ABSOLUTE"),
+    function("ceil", "number -> same", _arithmetic(_whole(math.ceil)))
+    .named(swrl="ceiling", nemo="CEIL", elsewhere="ceiling")
+    .written_as(rdfox="CEIL"),
+    function("floor", "number -> same", _arithmetic(_whole(math.floor)))
+    .named(swrl="floor", nemo="FLOOR")
+    .written_as(rdfox="FLOOR"),
+    function("round", "number -> same", _arithmetic(_whole(_half_away))).named(swrl="round").written_as(rdfox="ROUND"),
+    function("min", "number... -> same", _chosen(_least)).written_as(rdfox="MIN", souffle="min"),
+    function("max", "number... -> same", _chosen(_greatest)).written_as(rdfox="MAX", souffle="max"),
+    function("pow", "number, number -> number", _arithmetic(_power))
+    .named(swrl="pow", elsewhere="power")
+    .written_as(rdfox="POW"),
+    function("sqrt", "number -> number", _arithmetic(math.sqrt)).written_as(rdfox="SQRT"),
     of_sparql("abs", 1, sparql.unary(abs)),
     of_sparql("ceil", 1, sparql.to_whole(math.ceil)),
     of_sparql("floor", 1, sparql.to_whole(math.floor)),
@@ -377,49 +298,53 @@ NUMERIC = (
     of_nemo("pow", 2, nemo.by_kind(nemo.power, math.pow)),
     of_nemo("log", 2, nemo.by_kind(nemo.logarithm, nemo.float_logarithm)),
     of_nemo("round", 1, nemo.by_kind(lambda a: a, nemo.half_up)),
-    of_nemo("sum", MANY, nemo.of_many(nemo.by_kind(lambda *a: sum(a), lambda *a: sum(a)))),
-    of_nemo("product", MANY, nemo.of_many(nemo.by_kind(lambda *a: math.prod(a), lambda *a: math.prod(a)))),
-    of_nemo("min", MANY, nemo.of_many(nemo.by_kind(lambda *a: min(a), lambda *a: min(a)))),
-    of_nemo("max", MANY, nemo.of_many(nemo.by_kind(lambda *a: max(a), lambda *a: max(a)))),
-    of_nemo("luka", MANY, nemo.of_many(nemo.by_kind(None, lambda *a: max(0.0, sum(a) - (len(a) - 1))))),
+    of_nemo("sum", "anything... -> anything", nemo.of_many(nemo.by_kind(lambda *a: sum(a), lambda *a: sum(a)))),
+    of_nemo(
+        "product",
+        "anything... -> anything",
+        nemo.of_many(nemo.by_kind(lambda *a: math.prod(a), lambda *a: math.prod(a))),
+    ),
+    of_nemo("min", "anything... -> anything", nemo.of_many(nemo.by_kind(lambda *a: min(a), lambda *a: min(a)))),
+    of_nemo("max", "anything... -> anything", nemo.of_many(nemo.by_kind(lambda *a: max(a), lambda *a: max(a)))),
+    of_nemo(
+        "luka", "anything... -> anything", nemo.of_many(nemo.by_kind(None, lambda *a: max(0.0, sum(a) - (len(a) - 1))))
+    ),
 )
 
 
-def _bits(name: str, compute: Callable[[int, int], int], elsewhere: tuple[str, ...]) -> Function:
+def _bits(name: str, compute: Callable[[int, int], int], elsewhere: str) -> Function:
     """AND, OR or XOR of the bits of several integers."""
-    written = {NEMO: elsewhere[0].upper(), SOUFFLE: f"({{0}} {name} {{1}})"}
     call = _of_integers(lambda *numbers: reduce(compute, numbers))
-    return Function(name, (2, ANY_NUMBER), call, INTEGER, INTEGER, {ELSEWHERE: elsewhere}, written)
+    found = function(name, "integer, integer... -> integer", call).named(elsewhere=elsewhere)
+    return found.written_as(nemo=elsewhere.upper(), souffle=f"({{0}} {name} {{1}})")
 
 
 BITS = (
-    _bits("band", operator.and_, ("bitand",)),
-    _bits("bor", operator.or_, ("bitor",)),
-    _bits("bxor", operator.xor, ("bitxor",)),
-    Function(
-        "bnot",
-        1,
-        _of_integers(operator.invert),
-        INTEGER,
-        INTEGER,
-        {ELSEWHERE: "bitnot"},
-        {SOUFFLE: "(bnot {0})"},
-    ),
-    Function("bshl", 2, _shift(operator.lshift), INTEGER, INTEGER, {ELSEWHERE: "shl"}, {SOUFFLE: "({0} bshl {1})"}),
-    Function("bshr", 2, _shift(operator.rshift), INTEGER, INTEGER, {ELSEWHERE: "shr"}, {SOUFFLE: "({0} bshr {1})"}),
-    Function("bshru", 2, _shift(_shift_unsigned), INTEGER, INTEGER),
-    of_nemo("bitand", MANY, nemo.of_many(nemo.bits(operator.and_))),
-    of_nemo("bitor", MANY, nemo.of_many(nemo.bits(operator.or_))),
-    of_nemo("bitxor", MANY, nemo.of_many(nemo.bits(operator.xor))),
+    _bits("band", operator.and_, "bitand"),
+    _bits("bor", operator.or_, "bitor"),
+    _bits("bxor", operator.xor, "bitxor"),
+    function("bnot", "integer -> integer", _of_integers(operator.invert))
+    .named(elsewhere="bitnot")
+    .written_as(souffle="(bnot {0})"),
+    function("bshl", "integer, integer -> integer", _shift(operator.lshift))
+    .named(elsewhere="shl")
+    .written_as(souffle="({0} bshl {1})"),
+    function("bshr", "integer, integer -> integer", _shift(operator.rshift))
+    .named(elsewhere="shr")
+    .written_as(souffle="({0} bshr {1})"),
+    function("bshru", "integer, integer -> integer", _shift(_shift_unsigned)),
+    of_nemo("bitand", "anything... -> anything", nemo.of_many(nemo.bits(operator.and_))),
+    of_nemo("bitor", "anything... -> anything", nemo.of_many(nemo.bits(operator.or_))),
+    of_nemo("bitxor", "anything... -> anything", nemo.of_many(nemo.bits(operator.xor))),
     of_nemo("bitshl", 2, nemo.shift(operator.lshift)),
     of_nemo("bitshr", 2, nemo.shift(operator.rshift)),
     of_nemo("bitshru", 2, nemo.shift(lambda a, n: a % 2**64 >> n)),
-    *souffle.typed("&", 2, operator.and_, core=("band", ""), column="bitwise_and", kernel="x y BIT_AND"),
-    *souffle.typed("|", 2, operator.or_, core=("bor", ""), column="bitwise_or", kernel="x y BIT_OR"),
-    *souffle.typed("^", 2, operator.xor, core=("bxor", ""), column="bitwise_xor", kernel="x y BIT_XOR"),
-    *souffle.typed("<<", 2, souffle.shift_left, core=("bshl", ""), kernel="x y SHIFT_LEFT"),
-    *souffle.typed(">>", 2, souffle.shift_right, core=("bshr", ""), kernel="x y SHIFT_RIGHT"),
-    *souffle.typed(">>>", 2, souffle.shift_right_unsigned),
-    *souffle.typed("~", 1, operator.invert, word="bnot"),
+    *souffle.typed("&", "n, n", operator.and_, core=("band", ""), column="bitwise_and", kernel="x y BIT_AND"),
+    *souffle.typed("|", "n, n", operator.or_, core=("bor", ""), column="bitwise_or", kernel="x y BIT_OR"),
+    *souffle.typed("^", "n, n", operator.xor, core=("bxor", ""), column="bitwise_xor", kernel="x y BIT_XOR"),
+    *souffle.typed("<<", "n, n", souffle.shift_left, core=("bshl", ""), kernel="x y SHIFT_LEFT"),
+    *souffle.typed(">>", "n, n", souffle.shift_right, core=("bshr", ""), kernel="x y SHIFT_RIGHT"),
+    *souffle.typed(">>>", "n, n", souffle.shift_right_unsigned),
+    *souffle.typed("~", "n", operator.invert, word="bnot"),
 )
 FUNCTIONS = (*OPERATORS, *NUMERIC, *BITS)

@@ -16,7 +16,7 @@ AGGREGATES: dict[str, AggregateFunction] = {each.name: each for each in aggregat
 
 def named(language: str) -> dict[str, Function]:
     """The functions of a language by the names that it has for them."""
-    return {name: each for each in FUNCTIONS.values() for name in each.names_in(language)}
+    return {name: each for each in FUNCTIONS.values() for name in each.names.get(language, ())}
 
 
 def aggregates_named(language: str) -> dict[str, str]:

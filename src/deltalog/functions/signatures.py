@@ -43,7 +43,7 @@ def arguments_of(name: str) -> tuple[int, int]:
 def nearest(name: str) -> str | None:
     """The function that was most likely meant."""
     if (meant := registry.named(ELSEWHERE).get(name.lower())) is not None:
-        return next(iter(meant.names_in(RULES)), meant.name)
+        return next(iter(meant.names.get(RULES, ())), meant.name)
     matches = get_close_matches(name.lower(), [spelled(function) for function in FUNCTIONS], n=1, cutoff=0.7)
     return matches[0] if matches else None
 

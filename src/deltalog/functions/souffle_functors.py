@@ -21,7 +21,7 @@ from hashlib import blake2b
 from typing import Any
 
 from deltalog.core.terms import Literal, Value
-from deltalog.functions.function import INTEGER, NUMBER, SOUFFLE, ExpressionFails, Function, of_souffle
+from deltalog.functions.function import SOUFFLE, ExpressionFails, Function, of_souffle
 from deltalog.functions.sparql_operators import concatenated
 
 RECORD = "tag:deltalog,record"
@@ -104,7 +104,7 @@ def _of_floats(compute: Callable[..., float]) -> Callable[..., Value]:
 
 def typed(
     name: str,
-    arity: int | tuple[int, int],
+    arguments: str,
     integers: Callable[..., int],
     floats: Callable[..., float] | None = None,
     core: tuple[str, str] = ("", ""),
@@ -115,11 +115,12 @@ def typed(
     """A function for each type of numbers. `core` is that of rules for integers and for floats."""
     names = {SOUFFLE: word} if word else {}
     for letter, wrap in (("i", signed), ("u", unsigned)):
-        call, scheme = _of_integers(integers, wrap), wrap.__name__
-        fast = {"column": (scheme, column) if column else (), "kernel": kernel and f"{kernel} {scheme.upper()}"}
-        yield of_souffle(letter + name, arity, call, takes=INTEGER, core=core[0], names=names, **fast)
+        signature, scheme = f"{arguments.replace('n', 'integer')} -> anything", wrap.__name__
+        found = of_souffle(letter + name, signature, _of_integers(integers, wrap), core=core[0]).named(**names)
+        yield found.fast(column=(scheme, column) if column else (), kernel=kernel and f"{kernel} {scheme.upper()}")
     if floats is not None:
-        yield of_souffle(f"f{name}", arity, _of_floats(floats), takes=NUMBER, core=core[1], names=names)
+        signature = f"{arguments.replace('n', 'number')} -> anything"
+        yield of_souffle(f"f{name}", signature, _of_floats(floats), core=core[1]).named(**names)
 
 
 def integer(value: Value) -> int:

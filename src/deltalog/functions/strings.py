@@ -23,19 +23,8 @@ from deltalog.functions import souffle_functors as souffle
 from deltalog.functions import sparql_operators as sparql
 from deltalog.functions.function import (
     ANY_NUMBER,
-    ANYTHING,
-    ELSEWHERE,
-    INTEGER,
-    LITERAL,
-    NEMO,
-    RDFOX,
-    RIF,
-    SOUFFLE,
-    SWRL,
-    TEXT,
-    TRUTH,
     ExpressionFails,
-    Function,
+    function,
     of_nemo,
     of_souffle,
     of_sparql,
@@ -147,175 +136,106 @@ def _with_language(value: Value, tag: Value) -> Literal:
 
 
 LENGTH = (
-    Function(
-        "strlen",
-        1,
-        _of_strings(len),
-        TEXT,
-        INTEGER,
-        {RIF: ("func:string-length", "func:PlainLiteral-length"), SWRL: "stringLength", ELSEWHERE: "length"},
-        {NEMO: "STRLEN", RDFOX: "STRLEN", SOUFFLE: "strlen"},
-    ),
+    function("strlen", "text -> integer", _of_strings(len))
+    .named(rif=("func:string-length", "func:PlainLiteral-length"), swrl="stringLength", elsewhere="length")
+    .written_as(nemo="STRLEN", rdfox="STRLEN", souffle="strlen"),
     of_sparql("strlen", 1, lambda value: len(sparql.text_of(value))),
     of_nemo("strlen", 1, nemo.of_strings(len)),
-    of_souffle(
-        "strlen",
-        1,
-        lambda value: len(souffle.string(value).encode()),
-        takes=TEXT,
-        gives=INTEGER,
-        names={SOUFFLE: "strlen"},
-        core="strlen",
+    of_souffle("strlen", "text -> integer", lambda value: len(souffle.string(value).encode()), core="strlen").named(
+        souffle="strlen"
     ),
 )
 PARTS = (
-    Function(
-        "substr",
-        (2, 3),
-        _substr,
-        (TEXT, INTEGER),
-        TEXT,
-        {RIF: "func:substring", SWRL: "substring", ELSEWHERE: "substring"},
-        {NEMO: "SUBSTR", RDFOX: "SUBSTR", SOUFFLE: "substr({0}, {1} - 1, {2})"},
-    ),
-    of_sparql("substr", (2, 3), _substr_in_sparql),
-    of_nemo("substr", (2, 3), nemo.substring),
-    of_souffle("substr", 3, souffle.substring, takes=(TEXT, INTEGER), gives=TEXT, names={SOUFFLE: "substr"}),
-    *with_sparql(Function("strbefore", 2, _before, TEXT, TEXT, {RIF: "func:substring-before"})),
-    *with_sparql(Function("strafter", 2, _after, TEXT, TEXT, {RIF: "func:substring-after"})),
+    function("substr", "text, integer, integer? -> text", _substr)
+    .named(rif="func:substring", swrl="substring", elsewhere="substring")
+    .written_as(nemo="SUBSTR", rdfox="SUBSTR", souffle="substr({0}, {1} - 1, {2})"),
+    of_sparql("substr", "anything, anything, anything? -> anything", _substr_in_sparql),
+    of_nemo("substr", "anything, anything, anything? -> anything", nemo.substring),
+    of_souffle("substr", "text, integer, integer -> text", souffle.substring).named(souffle="substr"),
+    *with_sparql(function("strbefore", "text, text -> text", _before).named(rif="func:substring-before")),
+    *with_sparql(function("strafter", "text, text -> text", _after).named(rif="func:substring-after")),
     of_nemo("strbefore", 2, nemo.of_two(nemo.before, keeping=True)),
     of_nemo("strafter", 2, nemo.of_two(nemo.after, keeping=True)),
 )
 TESTS = (
-    Function(
-        "contains",
-        2,
-        _of_strings(str.__contains__),
-        TEXT,
-        TRUTH,
-        {RIF: "pred:contains", SWRL: "contains"},
-        {NEMO: "CONTAINS", RDFOX: "CONTAINS"},
-    ),
-    Function(
-        "strstarts",
-        2,
-        _of_strings(str.startswith),
-        TEXT,
-        TRUTH,
-        {RIF: "pred:starts-with", SWRL: "startsWith", ELSEWHERE: "startswith"},
-        {NEMO: "STRSTARTS", RDFOX: "STRSTARTS"},
-    ),
-    Function(
-        "strends",
-        2,
-        _of_strings(str.endswith),
-        TEXT,
-        TRUTH,
-        {RIF: "pred:ends-with", SWRL: "endsWith", ELSEWHERE: "endswith"},
-        {NEMO: "STRENDS", RDFOX: "STRENDS"},
-    ),
-    of_sparql("contains", 2, sparql.of_pair(str.__contains__), gives=TRUTH),
-    of_sparql("strstarts", 2, sparql.of_pair(str.startswith), gives=TRUTH),
-    of_sparql("strends", 2, sparql.of_pair(str.endswith), gives=TRUTH),
+    function("contains", "text, text -> truth", _of_strings(str.__contains__))
+    .named(rif="pred:contains", swrl="contains")
+    .written_as(nemo="CONTAINS", rdfox="CONTAINS"),
+    function("strstarts", "text, text -> truth", _of_strings(str.startswith))
+    .named(rif="pred:starts-with", swrl="startsWith", elsewhere="startswith")
+    .written_as(nemo="STRSTARTS", rdfox="STRSTARTS"),
+    function("strends", "text, text -> truth", _of_strings(str.endswith))
+    .named(rif="pred:ends-with", swrl="endsWith", elsewhere="endswith")
+    .written_as(nemo="STRENDS", rdfox="STRENDS"),
+    of_sparql("contains", "anything, anything -> truth", sparql.of_pair(str.__contains__)),
+    of_sparql("strstarts", "anything, anything -> truth", sparql.of_pair(str.startswith)),
+    of_sparql("strends", "anything, anything -> truth", sparql.of_pair(str.endswith)),
     of_nemo("contains", 2, nemo.of_two(str.__contains__)),
     of_nemo("strstarts", 2, nemo.of_two(str.startswith)),
     of_nemo("strends", 2, nemo.of_two(str.endswith)),
     of_nemo("compare", 2, nemo.of_two(lambda a, b: (a > b) - (a < b))),
     of_nemo("levenshtein", 2, nemo.of_two(nemo.distance)),
     of_souffle("contains", 2, souffle.of_strings(lambda part, text: part in text)),
-    *with_sparql(Function("regex", (2, 3), _regex, TEXT, TRUTH, {RIF: "pred:matches", ELSEWHERE: "matches"})),
+    *with_sparql(
+        function("regex", "text, text, text? -> truth", _regex).named(rif="pred:matches", elsewhere="matches")
+    ),
     of_nemo("regex", 2, nemo.of_two(nemo.matches)),
     of_souffle("match", 2, souffle.match_pattern),
 )
 CHANGES = (
-    Function(
-        "concat",
-        MANY,
-        _concat,
-        ANYTHING,
-        TEXT,
-        {RIF: "func:concat", SWRL: "stringConcat", ELSEWHERE: ("cat", "strcat")},
-        {RDFOX: "CONCAT", SOUFFLE: ("{0}", "cat")},
-    ),
-    of_sparql("concat", (0, ANY_NUMBER), _concat_in_sparql),
-    of_nemo("concat", MANY, nemo.joined),
+    function("concat", "anything... -> text", _concat)
+    .named(rif="func:concat", swrl="stringConcat", elsewhere=("cat", "strcat"))
+    .written_as(rdfox="CONCAT", souffle=("{0}", "cat")),
+    of_sparql("concat", "anything* -> anything", _concat_in_sparql),
+    of_nemo("concat", "anything... -> anything", nemo.joined),
     of_souffle(
-        "cat",
-        MANY,
-        souffle.of_strings(lambda *texts: sparql.concatenated(texts)),
-        takes=TEXT,
-        gives=TEXT,
-        names={SOUFFLE: "cat"},
-        core="concat",
-    ),
-    Function(
-        "ucase",
-        1,
-        _of_strings(str.upper),
-        TEXT,
-        TEXT,
-        {RIF: "func:upper-case", SWRL: "upperCase", ELSEWHERE: "upper"},
-        {RDFOX: "UCASE"},
-    ),
-    Function(
-        "lcase",
-        1,
-        _of_strings(str.lower),
-        TEXT,
-        TEXT,
-        {RIF: "func:lower-case", SWRL: "lowerCase", ELSEWHERE: "lower"},
-        {RDFOX: "LCASE"},
-    ),
+        "cat", "text... -> text", souffle.of_strings(lambda *texts: sparql.concatenated(texts)), core="concat"
+    ).named(souffle="cat"),
+    function("ucase", "text -> text", _of_strings(str.upper))
+    .named(rif="func:upper-case", swrl="upperCase", elsewhere="upper")
+    .written_as(rdfox="UCASE"),
+    function("lcase", "text -> text", _of_strings(str.lower))
+    .named(rif="func:lower-case", swrl="lowerCase", elsewhere="lower")
+    .written_as(rdfox="LCASE"),
     of_sparql("ucase", 1, lambda value: sparql.like(sparql.text_of(value).upper(), value)),
     of_sparql("lcase", 1, lambda value: sparql.like(sparql.text_of(value).lower(), value)),
     of_nemo("ucase", 1, nemo.keeping_language(str.upper)),
     of_nemo("lcase", 1, nemo.keeping_language(str.lower)),
     of_nemo("strrev", 1, nemo.keeping_language(lambda text: text[::-1])),
-    Function("replace", (3, 4), _replace, TEXT, TEXT, written={RDFOX: "REPLACE"}),
-    of_sparql("replace", (3, 4), _replace_pattern),
+    function("replace", "text, text, text, text? -> text", _replace).written_as(rdfox="REPLACE"),
+    of_sparql("replace", "anything, anything, anything, anything? -> anything", _replace_pattern),
     *with_sparql(
-        Function(
-            "encode_for_uri",
-            1,
-            lambda value: quote(sparql.text_of(value), safe=""),
-            TEXT,
-            TEXT,
-            {RIF: "func:encode-for-uri"},
+        function("encode_for_uri", "text -> text", lambda value: quote(sparql.text_of(value), safe="")).named(
+            rif="func:encode-for-uri"
         )
     ),
     of_nemo("uriencode", 1, nemo.of_strings(lambda text: quote(text, safe="-_.~"))),
     of_nemo("uridecode", 1, nemo.of_strings(lambda text: unquote(text, errors="strict"))),
-    Function("sparql:joined", 2, _joined),
-    of_souffle("smin", (2, ANY_NUMBER), souffle.of_strings(min), names={SOUFFLE: "min"}, core="min"),
-    of_souffle("smax", (2, ANY_NUMBER), souffle.of_strings(max), names={SOUFFLE: "max"}, core="max"),
+    function("sparql:joined", 2, _joined),
+    of_souffle("smin", "anything, anything... -> anything", souffle.of_strings(min), core="min").named(souffle="min"),
+    of_souffle("smax", "anything, anything... -> anything", souffle.of_strings(max), core="max").named(souffle="max"),
 )
 TEXTS = (
-    Function(
-        "str",
-        1,
-        lexical,
-        ANYTHING,
-        TEXT,
-        {RIF: "func:string-from-PlainLiteral", ELSEWHERE: ("tostring", "to_string")},
-        {RDFOX: "STR"},
-    ),
+    function("str", "anything -> text", lexical)
+    .named(rif="func:string-from-PlainLiteral", elsewhere=("tostring", "to_string"))
+    .written_as(rdfox="STR"),
     of_sparql("str", 1, sparql.str_of),
     of_nemo("str", 1, nemo.text_of),
     of_nemo("fullstr", 1, nemo.full_text),
-    *with_sparql(Function("lang", 1, _lang, LITERAL, TEXT, {RIF: "func:lang-from-PlainLiteral"}, ordinary=True)),
-    *with_sparql(Function("langmatches", 2, _lang_matches, TEXT, TRUTH)),
+    *with_sparql(function("lang", "literal -> text", _lang, ordinary=True).named(rif="func:lang-from-PlainLiteral")),
+    *with_sparql(function("langmatches", "text, text -> truth", _lang_matches)),
     *with_sparql(
-        Function(
-            "strlang", 2, _with_language, TEXT, LITERAL, {RIF: "func:PlainLiteral-from-string-lang", NEMO: "STRLANG"}
+        function("strlang", "text, text -> literal", _with_language).named(
+            rif="func:PlainLiteral-from-string-lang", nemo="STRLANG"
         )
     ),
     of_nemo("lang", 1, nemo.language_of),
-    of_souffle("ord", 1, souffle.ordinal, gives=INTEGER, names={SOUFFLE: "ord"}),
+    of_souffle("ord", "anything -> integer", souffle.ordinal).named(souffle="ord"),
     of_sparql("struuid", 0, fresh_values.struuid, instead=_INSTEAD),
 )
 DIGESTS = (
     each
     for name in ("md5", "sha1", "sha256", "sha384", "sha512")
-    for each in with_sparql(Function(name, 1, _hashed(name), TEXT, TEXT))
+    for each in with_sparql(function(name, "text -> text", _hashed(name)))
 )
 FUNCTIONS = (*LENGTH, *PARTS, *TESTS, *CHANGES, *TEXTS, *DIGESTS)

@@ -21,18 +21,9 @@ from deltalog.functions import souffle_functors as souffle
 from deltalog.functions import sparql_operators as sparql
 from deltalog.functions.datatypes import in_value_space
 from deltalog.functions.function import (
-    ANY_NUMBER,
-    ANYTHING,
-    ELSEWHERE,
-    INTEGER,
-    LITERAL,
-    NEMO,
-    RDFOX,
-    RIF,
-    TERM,
-    TRUTH,
     ExpressionFails,
-    Function,
+    function,
+    not_evaluated,
     of_nemo,
     of_souffle,
     of_sparql,
@@ -109,59 +100,54 @@ def _is_blank(value: Value) -> bool:
 
 KINDS = (
     *with_sparql(
-        Function(
-            *("isiri", 1, _is_iri, ANYTHING, TRUTH, {NEMO: "ISIRI"}, {RDFOX: "ISIRI"}), column=("kinds", (Kind.IRI,))
-        )
+        function("isiri", "anything -> truth", _is_iri)
+        .named(nemo="ISIRI")
+        .written_as(rdfox="ISIRI")
+        .fast(column=("kinds", (Kind.IRI,)))
     ),
-    *with_sparql(Function("isuri", 1, _is_iri, ANYTHING, TRUTH)),
+    *with_sparql(function("isuri", "anything -> truth", _is_iri)),
     *with_sparql(
-        Function(
-            *("isblank", 1, _is_blank, ANYTHING, TRUTH, {NEMO: "ISNULL"}, {RDFOX: "ISBLANK"}),
-            column=("kinds", (Kind.BLANK,)),
-        )
+        function("isblank", "anything -> truth", _is_blank)
+        .named(nemo="ISNULL")
+        .written_as(rdfox="ISBLANK")
+        .fast(column=("kinds", (Kind.BLANK,)))
     ),
-    Function(
-        "isliteral",
-        1,
-        lambda value: not isinstance(value, IRI | BlankNode),
-        LITERAL,
-        TRUTH,
-        {ELSEWHERE: "isstring"},
-        {RDFOX: "ISLITERAL"},
-        column=("kinds", _LITERALS),
-    ),
-    of_sparql("isliteral", 1, lambda value: datatype(value) is not None, gives=TRUTH),
-    *with_sparql(Function("isnumeric", 1, _is_numeric, LITERAL, TRUTH)),
-    of_nemo("isstring", 1, nemo.is_plain_string, column=("kinds", (Kind.STRING,))),
-    of_nemo("isinteger", 1, nemo.is_integer, column=("kinds", (Kind.INTEGER,))),
+    function("isliteral", "literal -> truth", lambda value: not isinstance(value, IRI | BlankNode))
+    .named(elsewhere="isstring")
+    .written_as(rdfox="ISLITERAL")
+    .fast(column=("kinds", _LITERALS)),
+    of_sparql("isliteral", "anything -> truth", lambda value: datatype(value) is not None),
+    *with_sparql(function("isnumeric", "literal -> truth", _is_numeric)),
+    of_nemo("isstring", 1, nemo.is_plain_string).fast(column=("kinds", (Kind.STRING,))),
+    of_nemo("isinteger", 1, nemo.is_integer).fast(column=("kinds", (Kind.INTEGER,))),
     of_nemo("isfloat", 1, nemo.is_float),
-    of_nemo("isdouble", 1, lambda value: isinstance(value, float), column=("kinds", (Kind.DOUBLE,))),
-    of_nemo("isnumeric", 1, nemo.is_numeric, column=("kinds", (Kind.INTEGER, Kind.DOUBLE), (Kind.NUMBER,))),
-    *with_sparql(Function("datatype", 1, _datatype, LITERAL, TERM, written={RDFOX: "DATATYPE"})),
+    of_nemo("isdouble", 1, lambda value: isinstance(value, float)).fast(column=("kinds", (Kind.DOUBLE,))),
+    of_nemo("isnumeric", 1, nemo.is_numeric).fast(column=("kinds", (Kind.INTEGER, Kind.DOUBLE), (Kind.NUMBER,))),
+    *with_sparql(function("datatype", "literal -> term", _datatype).written_as(rdfox="DATATYPE")),
     of_nemo("datatype", 1, lambda value: IRI(nemo.datatype_of(value))),
-    Function("hasdatatype", 2, _has_datatype, (LITERAL, ANYTHING), TRUTH),
-    *with_sparql(Function("strdt", 2, lambda value, type_: literal(sparql.simple(value), str(_iri(type_))))),
+    function("hasdatatype", "literal, anything -> truth", _has_datatype),
+    *with_sparql(function("strdt", 2, lambda value, type_: literal(sparql.simple(value), str(_iri(type_))))),
 )
 NODES = (
-    *with_sparql(Function("iri", 1, _iri, ANYTHING, TERM, ordinary=True)),
-    *with_sparql(Function("uri", 1, _iri, ANYTHING, TERM, ordinary=True)),
+    *with_sparql(function("iri", "anything -> term", _iri, ordinary=True)),
+    *with_sparql(function("uri", "anything -> term", _iri, ordinary=True)),
     of_nemo("iri", 1, nemo.to_iri),
-    Function("skolem", (1, ANY_NUMBER), skolem, ANYTHING, TERM),
+    function("skolem", "anything... -> term", skolem),
     of_sparql("uuid", 0, fresh_values.fresh_iri, instead=_INSTEAD),
-    of_sparql("bnode", (0, 1), fresh_values.bnode, instead=_INSTEAD),
-    Function("sparql:bnode of", (2, ANY_NUMBER), _labelled_bnode, instead=_INSTEAD),
+    of_sparql("bnode", "anything? -> anything", fresh_values.bnode, instead=_INSTEAD),
+    function("sparql:bnode of", "anything, anything... -> anything", _labelled_bnode, instead=_INSTEAD),
 )
 TUPLES = (
-    Function("tuple", (0, ANY_NUMBER), _make_tuple, ANYTHING, TERM, {RIF: "func:make-list", ELSEWHERE: "record"}),
-    Function("item", 2, _item, names={ELSEWHERE: "nth"}),
-    Function("arity", 1, lambda value: len(_elements(value)), ANYTHING, INTEGER, {RIF: "func:count"}),
-    of_souffle("record", (0, ANY_NUMBER), souffle.record, core="tuple", column=("record",)),
-    of_souffle("field", 2, souffle.field_of, column=("field",)),
-    of_souffle("is", 2, souffle.is_branch, column=("begins",)),
-    of_souffle("isrecord", 1, lambda value: value != souffle.NIL, column=("is record",)),
-    of_souffle("index", (1, ANY_NUMBER), lambda value, *names: names.index(souffle.field_of(value, 0))),
-    of_souffle("branch", (1, ANY_NUMBER), souffle.branch),
-    Function(COUNTER, 0),
-    Function(ITERATION, 0),
+    function("tuple", "anything* -> term", _make_tuple).named(rif="func:make-list", elsewhere="record"),
+    function("item", 2, _item).named(elsewhere="nth"),
+    function("arity", "anything -> integer", lambda value: len(_elements(value))).named(rif="func:count"),
+    of_souffle("record", "anything* -> anything", souffle.record, core="tuple").fast(column=("record",)),
+    of_souffle("field", 2, souffle.field_of).fast(column=("field",)),
+    of_souffle("is", 2, souffle.is_branch).fast(column=("begins",)),
+    of_souffle("isrecord", 1, lambda value: value != souffle.NIL).fast(column=("is record",)),
+    of_souffle("index", "anything... -> anything", lambda value, *names: names.index(souffle.field_of(value, 0))),
+    of_souffle("branch", "anything... -> anything", souffle.branch),
+    function(COUNTER, 0, not_evaluated),
+    function(ITERATION, 0, not_evaluated),
 )
 FUNCTIONS = (*KINDS, *NODES, *TUPLES)

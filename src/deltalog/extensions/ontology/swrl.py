@@ -171,9 +171,10 @@ def built_in(name: str, terms: list[Term]) -> BodyLiteral:
 def _called(function: Function, terms: list[Term]) -> BodyLiteral | None:
     """A comparison of two terms, or a function of all but the first, which is the result; one of two arguments is
     applied from left to right."""
-    if function.arity == 2 and function.gives is Sort.TRUTH:
+    has_two = function.least == function.most == 2
+    if has_two and function.gives is Sort.TRUTH:
         return Filter(Call(function.name, tuple(terms))) if len(terms) == 2 else None
-    if function.arity == 2 and len(terms) > 2:
+    if has_two and len(terms) > 2:
         value: Expression = terms[1]
         for term in terms[2:]:
             value = Call(function.name, (value, term))

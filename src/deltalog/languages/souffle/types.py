@@ -446,7 +446,7 @@ def integer(text: str) -> int:
 
 def argument_types(functor: tree.Functor) -> tuple[str, ...]:
     """The types of the arguments of a functor, where they do not depend on those of others."""
-    if (fixed := _FIXED.get(functor.name)) is not None and fixed.takes is not Sort.ANYTHING:
+    if (fixed := _FIXED.get(functor.name)) is not None and fixed.sort_of(0) in _BASES:
         return tuple(_BASES[fixed.sort_of(position)] for position in range(len(functor.arguments)))
     return CONVERSIONS[functor.name][:1] if functor.name in CONVERSIONS else ()
 

@@ -76,7 +76,7 @@ def _condition(condition: Expression, rows: Bindings, backend: SparkBackend) -> 
         case Call("=" | "!=", (left, right)) if backend.only_integers:
             same = _both(_id(left, rows, backend), _id(right, rows, backend), lambda a, b: a == b)
             return same if same is None or condition.function == "=" else ~same
-        case Call(function, arguments) if FUNCTIONS[function].takes is Sort.TRUTH:
+        case Call(function, arguments) if set(FUNCTIONS[function].takes) == {Sort.TRUTH}:
             return _applied(function, [_condition(each, rows, backend) for each in arguments])
         case Call(function, arguments) if FUNCTIONS[function].gives is Sort.TRUTH and any(map(_is_number, arguments)):
             return _applied(function, [_number(each, rows, backend) for each in arguments])
