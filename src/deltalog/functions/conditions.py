@@ -23,7 +23,6 @@ from deltalog.functions import nemo_functions as nemo
 from deltalog.functions import souffle_functors as souffle
 from deltalog.functions import sparql_operators as sparql
 from deltalog.functions.function import SPARQL_PREFIX, ExpressionFails, Function, function, of_nemo
-from deltalog.functions.numbers import is_nan
 from deltalog.functions.order import precedes
 
 
@@ -80,7 +79,7 @@ def _equal(left: Value, right: Value) -> bool:
     if a is None or b is None:
         return key(left) == key(right)
     a, b = _comparable_numbers(a, b)
-    return a == b or (is_nan(a) and is_nan(b))
+    return a == b or (sparql.is_nan(a) and sparql.is_nan(b))
 
 
 def _comparable_numbers(a: Any, b: Any) -> tuple[Any, Any]:
@@ -117,39 +116,39 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bo
 
 
 def _comparison(
-    sign: str, sides: str, call: Callable[..., bool], in_sparql: Callable[..., bool], op: str
+    sign: str, sides: str, call: Callable[..., bool], in_sparql: Callable[..., bool], op: str, **names: str
 ) -> tuple[Function, Function]:
     """A comparison of rules, and that of SPARQL: of finite numbers, they are the same."""
     signature = f"{sides}, {sides} -> truth"
     fast = {"column": ("compare", op.lower().replace("un", "not_")), "kernel": f"x y {op}"}
-    rules = function(sign, signature, call).written_as(rdfox=f"({{0}} {sign} {{1}})")
+    rules = function(sign, signature, call).named(**names).written_as(rdfox=f"({{0}} {sign} {{1}})")
     return rules.fast(**fast), function(SPARQL_PREFIX + sign, signature, in_sparql).fast(**fast)
 
 
-def _order(sign: str, compute: Callable[[Any, Any], Any], op: str) -> tuple[Function, Function]:
-    rules, in_sparql = _comparison(sign, "literal", _ordered(compute), sparql.ordered(compute), op)
-    return rules.fast(sql=lambda _, a, b: compute(a, b)), in_sparql
+def _order(sign: str, compute: Callable[[Any, Any], Any], op: str, **names: str) -> tuple[Function, Function]:
+    rules, other = _comparison(sign, "literal", _ordered(compute), sparql.ordered(compute), op, **names)
+    return rules.fast(sql=lambda _, a, b: compute(a, b)), other
 
 
-def _unequal(left: Value, right: Value) -> bool:
-    return not _equal(left, right)
+def _negation(call: Callable[..., bool]) -> Callable[..., bool]:
+    return lambda left, right: not call(left, right)
 
 
-EQUAL, EQUAL_IN_SPARQL = _comparison("=", "anything", _equal, sparql.equal, "EQUAL")
-UNEQUAL, UNEQUAL_IN_SPARQL = _comparison("!=", "anything", _unequal, sparql.unequal, "UNEQUAL")
-GREATER, GREATER_IN_SPARQL = _order(">", operator.gt, "GREATER")
-GREATER_EQUAL, GREATER_EQUAL_IN_SPARQL = _order(">=", operator.ge, "GREATER_EQUAL")
-LESS, LESS_IN_SPARQL = _order("<", operator.lt, "LESS")
-LESS_EQUAL, LESS_EQUAL_IN_SPARQL = _order("<=", operator.le, "LESS_EQUAL")
+UNEQUAL = _negation(_equal), _negation(sparql.equal)
 FUNCTIONS = (
-    EQUAL.named(rif="pred:equal", swrl="equal", nemo="EQUALITY"),
-    UNEQUAL.named(rif="pred:not-equal", swrl="notEqual", nemo="UNEQUALITY"),
-    GREATER.named(rif="pred:greater-than", swrl="greaterThan", nemo="NUMGREATER"),
-    GREATER_EQUAL.named(rif="pred:greater-than-or-equal", swrl="greaterThanOrEqual", nemo="NUMGREATEREQ"),
-    LESS.named(rif="pred:less-than", swrl="lessThan", nemo="NUMLESS"),
-    LESS_EQUAL.named(rif="pred:less-than-or-equal", swrl="lessThanOrEqual", nemo="NUMLESSEQ"),
-    *(EQUAL_IN_SPARQL, UNEQUAL_IN_SPARQL),
-    *(GREATER_IN_SPARQL, GREATER_EQUAL_IN_SPARQL, LESS_IN_SPARQL, LESS_EQUAL_IN_SPARQL),
+    *_comparison("=", "anything", _equal, sparql.equal, "EQUAL", rif="pred:equal", swrl="equal", nemo="EQUALITY"),
+    *_comparison("!=", "anything", *UNEQUAL, "UNEQUAL", rif="pred:not-equal", swrl="notEqual", nemo="UNEQUALITY"),
+    *_order(">", operator.gt, "GREATER", rif="pred:greater-than", swrl="greaterThan", nemo="NUMGREATER"),
+    *_order(
+        ">=",
+        operator.ge,
+        "GREATER_EQUAL",
+        rif="pred:greater-than-or-equal",
+        swrl="greaterThanOrEqual",
+        nemo="NUMGREATEREQ",
+    ),
+    *_order("<", operator.lt, "LESS", rif="pred:less-than", swrl="lessThan", nemo="NUMLESS"),
+    *_order("<=", operator.le, "LESS_EQUAL", rif="pred:less-than-or-equal", swrl="lessThanOrEqual", nemo="NUMLESSEQ"),
     function("sameterm", "anything, anything -> truth", lambda left, right: key(left) == key(right)).written_as(
         nemo="EQUALITY", rdfox="SAMETERM"
     ),
@@ -167,12 +166,8 @@ FUNCTIONS = (
     function("coalesce", "anything... -> chosen", _coalesce, lazy=True).written_as(rdfox="COALESCE"),
     function("sparql:boolean", "anything -> truth", sparql.effective_boolean_value),
     function("sparql:precedes", "anything... -> truth", precedes),
-    of_nemo(
-        "and", "anything... -> anything", nemo.of_many(lambda *values: all([nemo.boolean(value) for value in values]))
-    ),
-    of_nemo(
-        "or", "anything... -> anything", nemo.of_many(lambda *values: any([nemo.boolean(value) for value in values]))
-    ),
+    of_nemo("and", "anything...", nemo.of_many(lambda *values: all([nemo.boolean(value) for value in values]))),
+    of_nemo("or", "anything...", nemo.of_many(lambda *values: any([nemo.boolean(value) for value in values]))),
     of_nemo("not", 1, lambda value: not nemo.boolean(value)),
     *souffle.typed("&&", "n, n", lambda a, b: int(bool(a) and bool(b))),
     *souffle.typed("||", "n, n", lambda a, b: int(bool(a) or bool(b))),

@@ -8,8 +8,8 @@ tables of functions: they ask the registry.
     .named(rif="func:string-length", swrl="stringLength", elsewhere="length")
     .written_as(nemo="STRLEN", rdfox="STRLEN", souffle="strlen")
 
-The signature has the sort of each argument and of the result: `text, integer?` is one argument or two, `number...` at
-least one, `anything*` any number. A number of arguments stands for arguments and a result of any sort.
+The signature has the sort of each argument and, unless it may be anything, of the result. `text, integer?` is one
+argument or two, `number...` at least one, `anything*` any number; 2 stands for `anything, anything`.
 
 `Call.function` is the name of the record. A function that another language defines differently is a record with the
 prefix of that language: `sparql:strlen`, `nemo_strlen` and `souffle:strlen` have other meanings than `strlen`.
@@ -131,7 +131,8 @@ def function(name: str, signature: str | int, call: Callable[..., Any], **others
     words = arguments.split(", ")
     least = sum(word[-1] not in "?*" for word in words)
     most = ANY_NUMBER if words[-1][-1] in "*." else len(words)
-    return Function(name, least, most, tuple(Sort(word.strip("?*.")) for word in words), Sort(result), call, **others)
+    takes = tuple(Sort(word.strip("?*.")) for word in words)
+    return Function(name, least, most, takes, Sort(result or "anything"), call, **others)
 
 
 def not_evaluated(*_: Any) -> Any:

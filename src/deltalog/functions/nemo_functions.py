@@ -24,21 +24,12 @@ from functools import reduce
 from typing import Any
 
 from deltalog.core.terms import DECIMAL, IRI, RDF, XSD, BlankNode, Literal, Value, lexical, literal
+from deltalog.functions.datatypes import BOUNDS
 from deltalog.functions.function import ExpressionFails
 from deltalog.functions.regular_expressions import WrongPattern, compiled
 from deltalog.functions.sparql_operators import concatenated
 
 FLOAT = XSD + "float"
-_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
-_RANGES: dict[str, tuple[int | None, int | None]] = {
-    "integer": (None, None),
-    "nonNegativeInteger": (0, None),
-    "positiveInteger": (1, None),
-    "nonPositiveInteger": (None, 0),
-    "negativeInteger": (None, -1),
-    **{name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _BITS.items()},
-    **{f"unsigned{name.capitalize()}": (0, 2**bits - 1) for name, bits in _BITS.items()},
-}
 
 # Values
 
@@ -50,7 +41,7 @@ def literal_value(text: str, datatype: str | None, language: str | None = None) 
     name = (datatype or "").removeprefix(XSD)
     if datatype is None or name == "string":
         return text
-    if name in _RANGES and datatype.startswith(XSD):
+    if name in BOUNDS and datatype.startswith(XSD):
         return _integer_value(text, name)
     match datatype.removeprefix(XSD) if datatype.startswith(XSD) else "":
         case "decimal":
@@ -67,7 +58,7 @@ def literal_value(text: str, datatype: str | None, language: str | None = None) 
 def _integer_value(text: str, name: str) -> Value:
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError(f"{text!r} is no xsd:{name}")
-    value, (least, most) = int(text), _RANGES[name]
+    value, (least, most) = int(text), BOUNDS[name]
     if (least is not None and value < least) or (most is not None and value > most):
         raise ValueError(f"{text} is not in the range of xsd:{name}")
     if -(2**63) <= value < 2**63 or name == "integer":
@@ -219,10 +210,6 @@ def by_kind(integers: Callable[..., int] | None, floats: Callable[..., float]) -
 def of_many(compute: Callable[..., Value]) -> Callable[..., Value]:
     """A function of any number of values; of one, it is that value, whatever it is."""
     return lambda *values: compute(*values) if len(values) > 1 else values[0]
-
-
-def quotient(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def power(a: int, b: int) -> int:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from functools import reduce
 from typing import Any
@@ -35,7 +35,9 @@ from deltalog.functions import nemo_functions as nemo
 from deltalog.functions import souffle_functors as souffle
 from deltalog.functions import sparql_operators as sparql
 from deltalog.functions.function import (
-    ANY_NUMBER,
+    NEMO,
+    RDFOX,
+    SOUFFLE,
     SPARQL_PREFIX,
     ExpressionFails,
     Function,
@@ -46,7 +48,6 @@ from deltalog.functions.function import (
 from deltalog.functions.sparql_operators import EXACT, TOO_LONG, Rank, checked_decimal, divided
 
 PlainNumber = int | float | Decimal
-MANY, SEVERAL = (1, ANY_NUMBER), (2, ANY_NUMBER)
 
 
 def number_of(value: Value) -> PlainNumber:
@@ -54,10 +55,6 @@ def number_of(value: Value) -> PlainNumber:
     if n is None:
         raise ExpressionFails(f"{value!r} is no number")
     return n
-
-
-def is_nan(n: PlainNumber) -> bool:
-    return isinstance(n, float) and math.isnan(n)
 
 
 def _finite(n: PlainNumber) -> bool:
@@ -152,7 +149,7 @@ _RANKS = {int: 0, Decimal: 1, float: 2}
 
 def rank(n: PlainNumber) -> tuple[bool, PlainNumber, int]:
     """The order of numbers: by value, NaN above all, an integer before the decimal and the float that equal it."""
-    return (is_nan(n), 0 if is_nan(n) else n, _RANKS[type(n)])
+    return (sparql.is_nan(n), 0 if sparql.is_nan(n) else n, _RANKS[type(n)])
 
 
 def _least(*numbers: PlainNumber) -> PlainNumber:
@@ -175,10 +172,6 @@ def _of_integers(compute: Callable[..., int]) -> Callable[..., int]:
         return result
 
     return function
-
-
-def _quotient(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def _shift(compute: Callable[[int, int], int]) -> Callable[..., int]:
@@ -208,29 +201,22 @@ def _sql_modulo(F: Any, a: Any, b: Any) -> Any:
 
 
 def _operator(
-    sign: str, call: Callable[..., Value], in_sparql: Callable[..., Value], ufunc: str, *prefix: str
+    sign: str, compute: Callable[..., Any], ufunc: str, prefix: Mapping[str, tuple[str, ...]], **names: str
 ) -> tuple[Function, Function]:
-    """An operator of rules, and that of SPARQL: of integers and floats, they are the same. `prefix`: how it is written
-    before one number."""
-    forms = f"({{0}} {sign} {{1}})", *prefix
-    rules = function(sign, "number, number -> same", call).written_as(nemo=forms, souffle=forms, rdfox=forms)
-    sparql = function(SPARQL_PREFIX + sign, "number, number -> number", in_sparql)
+    """An operator of rules, and that of SPARQL: of integers and floats, they are the same. `prefix`: how languages
+    write it before one number."""
+    forms = {each: (f"({{0}} {sign} {{1}})", *prefix.get(each, ())) for each in (NEMO, SOUFFLE, RDFOX)}
+    rules = function(sign, "number, number -> same", _arithmetic(compute)).named(**names).written_as(**forms)
+    other = function(SPARQL_PREFIX + sign, "number, number -> number", sparql.arithmetic(compute))
     fast = {"column": ("calculate", ufunc), "kernel": f"x y {ufunc.upper()}"}
-    return rules.fast(sql=lambda F, a, b: getattr(F, f"try_{ufunc}")(a, b), **fast), sparql.fast(**fast)
+    return rules.fast(sql=lambda F, a, b: getattr(F, f"try_{ufunc}")(a, b), **fast), other.fast(**fast)
 
 
-ADD, ADD_IN_SPARQL = _operator("+", _arithmetic(operator.add), sparql.arithmetic(operator.add), "add")
-SUBTRACT, SUBTRACT_IN_SPARQL = _operator(
-    "-", _arithmetic(_minus), sparql.arithmetic(operator.sub), "subtract", "(-{0})"
-)
-MULTIPLY, MULTIPLY_IN_SPARQL = _operator("*", _arithmetic(operator.mul), sparql.arithmetic(operator.mul), "multiply")
+_SIGNS = {NEMO: ("(0 - {0})",), SOUFFLE: ("(-{0})",), RDFOX: ("(-{0})",)}
 OPERATORS = (
-    ADD.named(rif="func:numeric-add", swrl="add"),
-    SUBTRACT.named(rif="func:numeric-subtract", swrl="subtract", nemo="SUBTRACTION").written_as(
-        nemo=("({0} - {1})", "(0 - {0})")
-    ),
-    MULTIPLY.named(rif="func:numeric-multiply", swrl="multiply"),
-    *(ADD_IN_SPARQL, SUBTRACT_IN_SPARQL, MULTIPLY_IN_SPARQL),
+    *_operator("+", operator.add, "add", {}, rif="func:numeric-add", swrl="add"),
+    *_operator("-", _minus, "subtract", _SIGNS, rif="func:numeric-subtract", swrl="subtract", nemo="SUBTRACTION"),
+    *_operator("*", operator.mul, "multiply", {}, rif="func:numeric-multiply", swrl="multiply"),
     function("/", "number, number -> number", _arithmetic(_divide))
     .named(rif="func:numeric-divide", swrl="divide")
     .written_as(nemo="(({0} * 1.0) / {1})", rdfox="({0} / {1})")
@@ -239,27 +225,25 @@ OPERATORS = (
     .named(swrl="mod")
     .written_as(nemo="REM(REM({0}, {1}) + {1}, {1})", souffle="((({0} % {1}) + {1}) % {1})")
     .fast(column=("modulo",), kernel="x y MODULO", sql=_sql_modulo),
-    function("div", "integer, integer -> integer", _of_integers(_quotient))
+    function("div", "integer, integer -> integer", _of_integers(souffle.truncated))
     .named(rif="func:numeric-integer-divide", elsewhere="quotient")
     .written_as(souffle="({0} / {1})")
     .fast(column=("quotient",), kernel="x y QUOTIENT"),
-    function("rem", "integer, integer -> integer", _of_integers(lambda a, b: a - _quotient(a, b) * b))
+    function("rem", "integer, integer -> integer", _of_integers(souffle.remainder))
     .named(rif="func:numeric-integer-mod", elsewhere="mod")
     .written_as(souffle="({0} % {1})")
     .fast(column=("remainder",), kernel="x y REMAINDER"),
     function("sparql:/", 2, sparql.arithmetic(sparql.divide, Rank.DECIMAL)),
     function("sparql:negative", 1, sparql.unary(operator.neg)),
     function("sparql:positive", 1, sparql.unary(operator.pos)),
-    of_nemo("div", "anything, anything -> number", nemo.by_kind(nemo.quotient, lambda a, b: a / b))
+    of_nemo("div", "anything, anything -> number", nemo.by_kind(souffle.truncated, operator.truediv))
     .named(nemo=("/", "DIVISION"))
     .written_as(nemo="({0} / {1})")
     .fast(column=("quotient by kind",)),
-    of_nemo("rem", 2, nemo.by_kind(lambda a, b: a - nemo.quotient(a, b) * b, math.fmod)).fast(column=("remainder",)),
-    *souffle.typed("+", "n, n", operator.add, operator.add, core=("+", "+"), column="add", kernel="x y ADD"),
-    *souffle.typed("-", "n, n", operator.sub, operator.sub, core=("-", "-"), column="subtract", kernel="x y SUBTRACT"),
-    *souffle.typed(
-        "*", "n, n", operator.mul, operator.mul, core=("*", "*"), column="multiply", kernel="x y LOW_PRODUCT"
-    ),
+    of_nemo("rem", 2, nemo.by_kind(souffle.remainder, math.fmod)).fast(column=("remainder",)),
+    *souffle.typed("+", "n, n", operator.add, operator.add, ("+", "+"), "add", "x y ADD"),
+    *souffle.typed("-", "n, n", operator.sub, operator.sub, ("-", "-"), "subtract", "x y SUBTRACT"),
+    *souffle.typed("*", "n, n", operator.mul, operator.mul, ("*", "*"), "multiply", "x y LOW_PRODUCT"),
     *souffle.typed("/", "n, n", souffle.truncated, souffle.quotient, core=("div", "/"), kernel="x y QUOTIENT"),
     *souffle.typed("%", "n, n", souffle.remainder, core=("rem", ""), column="fmod", kernel="x y REMAINDER"),
     *souffle.typed("**", "n, n", souffle.power, souffle.float_power, core=("", "pow")),
@@ -268,6 +252,16 @@ OPERATORS = (
     *souffle.typed("min", "n, n...", min, min, ("min", "min"), "minimum", "x y MINIMUM", "min"),
     *souffle.typed("max", "n, n...", max, max, ("max", "max"), "maximum", "x y MAXIMUM", "max"),
 )
+
+
+def _total(*numbers: Any) -> Any:
+    return sum(numbers)
+
+
+def _product(*numbers: Any) -> Any:
+    return math.prod(numbers)
+
+
 NUMERIC = (
     function("abs", "number -> same", _arithmetic(abs))
     .named(swrl="abs", nemo="ABS")
@@ -298,17 +292,15 @@ NUMERIC = (
     of_nemo("pow", 2, nemo.by_kind(nemo.power, math.pow)),
     of_nemo("log", 2, nemo.by_kind(nemo.logarithm, nemo.float_logarithm)),
     of_nemo("round", 1, nemo.by_kind(lambda a: a, nemo.half_up)),
-    of_nemo("sum", "anything... -> anything", nemo.of_many(nemo.by_kind(lambda *a: sum(a), lambda *a: sum(a)))),
+    of_nemo("sum", "anything...", nemo.of_many(nemo.by_kind(_total, _total))),
     of_nemo(
         "product",
-        "anything... -> anything",
-        nemo.of_many(nemo.by_kind(lambda *a: math.prod(a), lambda *a: math.prod(a))),
+        "anything...",
+        nemo.of_many(nemo.by_kind(_product, _product)),
     ),
-    of_nemo("min", "anything... -> anything", nemo.of_many(nemo.by_kind(lambda *a: min(a), lambda *a: min(a)))),
-    of_nemo("max", "anything... -> anything", nemo.of_many(nemo.by_kind(lambda *a: max(a), lambda *a: max(a)))),
-    of_nemo(
-        "luka", "anything... -> anything", nemo.of_many(nemo.by_kind(None, lambda *a: max(0.0, sum(a) - (len(a) - 1))))
-    ),
+    of_nemo("min", "anything...", nemo.of_many(nemo.by_kind(min, min))),
+    of_nemo("max", "anything...", nemo.of_many(nemo.by_kind(max, max))),
+    of_nemo("luka", "anything...", nemo.of_many(nemo.by_kind(None, lambda *a: max(0.0, sum(a) - (len(a) - 1))))),
 )
 
 
@@ -333,9 +325,9 @@ BITS = (
     .named(elsewhere="shr")
     .written_as(souffle="({0} bshr {1})"),
     function("bshru", "integer, integer -> integer", _shift(_shift_unsigned)),
-    of_nemo("bitand", "anything... -> anything", nemo.of_many(nemo.bits(operator.and_))),
-    of_nemo("bitor", "anything... -> anything", nemo.of_many(nemo.bits(operator.or_))),
-    of_nemo("bitxor", "anything... -> anything", nemo.of_many(nemo.bits(operator.xor))),
+    of_nemo("bitand", "anything...", nemo.of_many(nemo.bits(operator.and_))),
+    of_nemo("bitor", "anything...", nemo.of_many(nemo.bits(operator.or_))),
+    of_nemo("bitxor", "anything...", nemo.of_many(nemo.bits(operator.xor))),
     of_nemo("bitshl", 2, nemo.shift(operator.lshift)),
     of_nemo("bitshr", 2, nemo.shift(operator.rshift)),
     of_nemo("bitshru", 2, nemo.shift(lambda a, n: a % 2**64 >> n)),

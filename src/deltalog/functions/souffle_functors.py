@@ -115,11 +115,11 @@ def typed(
     """A function for each type of numbers. `core` is that of rules for integers and for floats."""
     names = {SOUFFLE: word} if word else {}
     for letter, wrap in (("i", signed), ("u", unsigned)):
-        signature, scheme = f"{arguments.replace('n', 'integer')} -> anything", wrap.__name__
+        signature, scheme = f"{arguments.replace('n', 'integer')}", wrap.__name__
         found = of_souffle(letter + name, signature, _of_integers(integers, wrap), core=core[0]).named(**names)
         yield found.fast(column=(scheme, column) if column else (), kernel=kernel and f"{kernel} {scheme.upper()}")
     if floats is not None:
-        signature = f"{arguments.replace('n', 'number')} -> anything"
+        signature = f"{arguments.replace('n', 'number')}"
         yield of_souffle(f"f{name}", signature, _of_floats(floats), core=core[1]).named(**names)
 
 

@@ -258,10 +258,6 @@ def is_nan(n: Number) -> bool:
     return isinstance(n, float) and math.isnan(n)
 
 
-def unequal(left: Value, right: Value) -> bool:
-    return not equal(left, right)
-
-
 def ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bool]:
     def comparison(left: Value, right: Value) -> bool:
         a, b = _known(left), _known(right)

@@ -22,7 +22,6 @@ from deltalog.functions import nemo_functions as nemo
 from deltalog.functions import souffle_functors as souffle
 from deltalog.functions import sparql_operators as sparql
 from deltalog.functions.function import (
-    ANY_NUMBER,
     ExpressionFails,
     function,
     of_nemo,
@@ -33,7 +32,6 @@ from deltalog.functions.function import (
 from deltalog.functions.numbers import integer
 from deltalog.functions.regular_expressions import compiled, replaced
 
-MANY = (1, ANY_NUMBER)
 _INSTEAD = "str(SKOLEM(?x, ...)) is a text that depends on nothing but its arguments."
 
 
@@ -149,8 +147,8 @@ PARTS = (
     function("substr", "text, integer, integer? -> text", _substr)
     .named(rif="func:substring", swrl="substring", elsewhere="substring")
     .written_as(nemo="SUBSTR", rdfox="SUBSTR", souffle="substr({0}, {1} - 1, {2})"),
-    of_sparql("substr", "anything, anything, anything? -> anything", _substr_in_sparql),
-    of_nemo("substr", "anything, anything, anything? -> anything", nemo.substring),
+    of_sparql("substr", "anything, anything, anything?", _substr_in_sparql),
+    of_nemo("substr", "anything, anything, anything?", nemo.substring),
     of_souffle("substr", "text, integer, integer -> text", souffle.substring).named(souffle="substr"),
     *with_sparql(function("strbefore", "text, text -> text", _before).named(rif="func:substring-before")),
     *with_sparql(function("strafter", "text, text -> text", _after).named(rif="func:substring-after")),
@@ -186,8 +184,8 @@ CHANGES = (
     function("concat", "anything... -> text", _concat)
     .named(rif="func:concat", swrl="stringConcat", elsewhere=("cat", "strcat"))
     .written_as(rdfox="CONCAT", souffle=("{0}", "cat")),
-    of_sparql("concat", "anything* -> anything", _concat_in_sparql),
-    of_nemo("concat", "anything... -> anything", nemo.joined),
+    of_sparql("concat", "anything*", _concat_in_sparql),
+    of_nemo("concat", "anything...", nemo.joined),
     of_souffle(
         "cat", "text... -> text", souffle.of_strings(lambda *texts: sparql.concatenated(texts)), core="concat"
     ).named(souffle="cat"),
@@ -203,7 +201,7 @@ CHANGES = (
     of_nemo("lcase", 1, nemo.keeping_language(str.lower)),
     of_nemo("strrev", 1, nemo.keeping_language(lambda text: text[::-1])),
     function("replace", "text, text, text, text? -> text", _replace).written_as(rdfox="REPLACE"),
-    of_sparql("replace", "anything, anything, anything, anything? -> anything", _replace_pattern),
+    of_sparql("replace", "anything, anything, anything, anything?", _replace_pattern),
     *with_sparql(
         function("encode_for_uri", "text -> text", lambda value: quote(sparql.text_of(value), safe="")).named(
             rif="func:encode-for-uri"
@@ -212,8 +210,8 @@ CHANGES = (
     of_nemo("uriencode", 1, nemo.of_strings(lambda text: quote(text, safe="-_.~"))),
     of_nemo("uridecode", 1, nemo.of_strings(lambda text: unquote(text, errors="strict"))),
     function("sparql:joined", 2, _joined),
-    of_souffle("smin", "anything, anything... -> anything", souffle.of_strings(min), core="min").named(souffle="min"),
-    of_souffle("smax", "anything, anything... -> anything", souffle.of_strings(max), core="max").named(souffle="max"),
+    of_souffle("smin", "anything, anything...", souffle.of_strings(min), core="min").named(souffle="min"),
+    of_souffle("smax", "anything, anything...", souffle.of_strings(max), core="max").named(souffle="max"),
 )
 TEXTS = (
     function("str", "anything -> text", lexical)

@@ -29,6 +29,7 @@ from deltalog.engines.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.engines.local.sorted_runs import Ids, pack
 from deltalog.functions import scalar
 from deltalog.functions.failures import EXAMPLES, ExampleValues, FailureLog, tally
+from deltalog.functions.function import Function
 from deltalog.functions.registry import FUNCTIONS
 from deltalog.functions.skolem import SkolemForm, is_plain_skolem, skolem_form, skolem_part
 from deltalog.kernels.blake2b import NAME, skolem_names
@@ -120,21 +121,21 @@ class ColumnExpressions:
             case Call("=" | "!=", (left, right)):
                 return self._same(expression.function, left, right, rows)
             case Call(function, arguments):
-                return self._called(FUNCTIONS[function].column, arguments, rows)
+                return self._called(FUNCTIONS[function], arguments, rows)
             case _:
                 raise NoFastPath
 
-    def _called(self, form: tuple[Any, ...], arguments: Sequence[Expression], rows: Rows) -> Array:
+    def _called(self, function: Function, arguments: Sequence[Expression], rows: Rows) -> Array:
         """A call by the form of its function: a scheme, and what it applies."""
-        match form, arguments:
+        match function.column, arguments:
             case ("kinds", among, *unsure), (Variable() as inner,):
                 return _kinds(self.dictionary.kinds[rows.columns[inner]], among, *unsure)
             case ("begins",), (Variable() as inner, Constant(value)):
                 return _found(self.records.begin_with(rows.columns[inner], self.dictionary.intern(value)))
             case ("is record",), (Variable() as inner,):
                 return np.not_equal(rows.columns[inner], self.records.nil)
-            case (str(scheme), *applied), _ if (scheme, len(arguments)) in _SCHEMES:
-                return _SCHEMES[scheme, len(arguments)](*applied, *[self._fast(each, rows) for each in arguments])
+            case (str(scheme), *applied), _ if scheme in _SCHEMES and len(arguments) == function.least:
+                return _SCHEMES[scheme](*applied, *[self._fast(each, rows) for each in arguments])
         raise NoFastPath
 
     def _numbers(self, column: Ids) -> Array:
@@ -154,7 +155,7 @@ class ColumnExpressions:
             kinds = [self.dictionary.kinds[side] for side in sides]
             if all(_one_value_one_id(kind) for kind in kinds):
                 return np.equal(sides[0], sides[1]) if function == "=" else np.not_equal(sides[0], sides[1])
-        return self._called(FUNCTIONS[function].column, (left, right), rows)
+        return self._called(FUNCTIONS[function], (left, right), rows)
 
     def _column(self, side: Expression, rows: Rows) -> Ids | None:
         match side:
@@ -441,17 +442,8 @@ def _finite(values: Array) -> Array:
     return values
 
 
-_SCHEMES: dict[tuple[str, int], Callable[..., Array]] = {  # with the number of their arguments
-    ("compare", 2): _compare,
-    ("connect", 2): _connect,
-    ("connect", 1): _connect,
-    ("calculate", 2): _calculate,
-    ("absolute", 1): _absolute,
-    ("divide", 2): _divide,
-    ("modulo", 2): _modulo,
-    ("quotient", 2): _quotient,
-    ("remainder", 2): _remainder,
-    ("quotient by kind", 2): _quotient_by_kind,
-    ("signed", 2): _signed,
-    ("unsigned", 2): _unsigned,
+_SCHEMES: dict[str, Callable[..., Array]] = {
+    **{"compare": _compare, "connect": _connect, "calculate": _calculate, "absolute": _absolute, "divide": _divide},
+    **{"modulo": _modulo, "quotient": _quotient, "remainder": _remainder, "quotient by kind": _quotient_by_kind},
+    **{"signed": _signed, "unsigned": _unsigned},
 }
