@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from deltalog.core.limits import CheckedRows, checked
-from deltalog.core.rules import Call, Constant, Expression, Variable, variables
+from deltalog.core.rules import Call, Constant, Expression, Variable
 from deltalog.core.terms import Value, key
 from deltalog.functions.conditions import truth as truth  # of a condition's value
 from deltalog.functions.function import ExpressionFails as ExpressionFails  # for those that evaluate
@@ -23,6 +23,7 @@ UNCHECKED_EXPRESSIONS = 32  # that are evaluated between two checks of limits
 T = TypeVar("T")
 R = TypeVar("R")
 Meaning = Callable[..., Value]
+Compiled = Callable[[Sequence[Value]], Value]
 _LAZY: dict[str, Meaning] = {name: each.call for name, each in FUNCTIONS.items() if each.lazy}
 _EAGER: dict[str, Meaning] = {name: each.call for name, each in FUNCTIONS.items() if not each.lazy}
 
@@ -46,22 +47,24 @@ def evaluate(expression: Expression, binding: Mapping[Variable, Value]) -> Value
                 raise ExpressionFails(_reason(error)) from None
 
 
-def compiled(expression: Expression, places: Mapping[Variable, int]) -> Callable[[Sequence[Value]], Value]:
+def compiled(expression: Expression, places: Mapping[Variable, int]) -> Compiled:
     """`evaluate` for many bindings: a function of values, in which variables have places."""
     match expression:
         case Constant(value):
             return lambda values: value
         case Variable() if expression in places:
             return operator.itemgetter(places[expression])
-        case Call(function, arguments) if function in _EAGER:
-            return _applied(_EAGER[function], [compiled(argument, places) for argument in arguments])
-    known = [(v, places[v]) for v in dict.fromkeys(variables(expression)) if v in places]
-    return lambda values: evaluate(expression, {v: values[place] for v, place in known})
+        case Call(function, arguments):
+            parts = [compiled(argument, places) for argument in arguments]
+            return _applied(_EAGER[function], parts) if function in _EAGER else _evaluated_by(_LAZY[function], parts)
+    return lambda values: evaluate(expression, {})  # a variable without a value
 
 
-def _applied(
-    function: Callable[..., Value], arguments: Sequence[Callable[[Sequence[Value]], Value]]
-) -> Callable[[Sequence[Value]], Value]:
+def _evaluated_by(function: Meaning, arguments: Sequence[Compiled]) -> Compiled:
+    return lambda values: function(*[partial(argument, values) for argument in arguments])
+
+
+def _applied(function: Callable[..., Value], arguments: Sequence[Compiled]) -> Compiled:
     def apply(values: Sequence[Value]) -> Value:
         given = [argument(values) for argument in arguments]
         try:

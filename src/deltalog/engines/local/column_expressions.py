@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from deltalog.engines.local.relation import Mask
 from deltalog.engines.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.engines.local.sorted_runs import Ids, pack
 from deltalog.functions import scalar
-from deltalog.functions.failures import EXAMPLES, ExampleValues, FailureLog, tally
+from deltalog.functions.failures import EXAMPLES, FailureLog, tally
 from deltalog.functions.function import Function
 from deltalog.functions.registry import FUNCTIONS
 from deltalog.functions.skolem import SkolemForm, is_plain_skolem, skolem_form, skolem_part
@@ -71,7 +71,7 @@ class ColumnExpressions:
                     raise NoFastPath
                 return np.broadcast_to(result, rows.size)
             except NoFastPath:
-                truth, ok = self._slowly(condition, rows, scalar.holds)
+                truth, ok = self._slowly(condition, rows, scalar.truth)
                 return np.array([bool(t) for t in truth[0]], np.bool_)[truth[1]] & ok
 
     def values(self, expression: Expression, rows: Rows) -> tuple[Ids, Mask | None]:
@@ -84,7 +84,7 @@ class ColumnExpressions:
             try:
                 return _for_each(self._ids(expression, rows), rows.size), None
             except NoFastPath:
-                (found, inverse), ok = self._slowly(expression, rows, scalar.evaluate)
+                (found, inverse), ok = self._slowly(expression, rows)
                 return self.dictionary.encode(found)[inverse], ok
 
     def _ids(self, expression: Expression, rows: Rows) -> Ids:
@@ -254,38 +254,30 @@ class ColumnExpressions:
     # The reference, once per distinct combination of the inputs.
 
     def _slowly(
-        self, expression: Expression, rows: Rows, function: Callable[[Expression, dict[Variable, Value]], Any]
+        self, expression: Expression, rows: Rows, checked: Callable[[Value], Any] | None = None
     ) -> tuple[tuple[list[Any], NDArray[np.intp]], Mask]:
         names = tuple(dict.fromkeys(variables(expression)))
+        compute = scalar.compiled(expression, {v: place for place, v in enumerate(names)})
+        function = compute if checked is None else lambda values: checked(compute(values))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
-        results, failed = scalar.apply_each(partial(function, expression), self._bindings(names, rows, first))
+        results, failed = scalar.apply_each(function, self._inputs(names, rows, first))
         ok = np.ones(len(first), np.bool_)
         ok[failed] = False
         mask = ok[inverse]
         if failed:
-            some = list(self._bindings(names, rows, first[failed[:EXAMPLES]]))
-            dropped = int(rows.size - np.count_nonzero(mask))
-            self.failures.add(expression, tally(dropped, _explained(some, partial(function, expression))))
+            some = self._inputs(names, rows, first[failed[:EXAMPLES]])
+            labels = [v.name for v in names]
+            examples = [(dict(zip(labels, each, strict=True)), scalar.why_it_fails(function, each)) for each in some]
+            self.failures.add(expression, tally(int(rows.size - np.count_nonzero(mask)), examples))
         return (results, inverse), mask
 
-    def _bindings(
-        self, names: Sequence[Variable], rows: Rows, numbers: NDArray[np.intp]
-    ) -> Iterator[dict[Variable, Value]]:
+    def _inputs(self, names: Sequence[Variable], rows: Rows, numbers: NDArray[np.intp]) -> Iterator[tuple[Value, ...]]:
         """The values of variables in some rows; limits are checked now and then."""
         for start in range(0, len(numbers), UNCHECKED_ROWS):
             self.limits.check()
             some = numbers[start : start + UNCHECKED_ROWS]
             inputs = [self.dictionary.decode(rows.columns[v][some]) for v in names]
-            for combination in zip(*inputs, strict=True) if names else [()]:
-                yield dict(zip(names, combination, strict=True))
-
-
-def _explained(
-    bindings: Sequence[dict[Variable, Value]], function: Callable[[dict[Variable, Value]], Any]
-) -> list[tuple[ExampleValues, str]]:
-    """Bindings for which an expression fails, by name, with the reason."""
-    reasons = (scalar.why_it_fails(function, binding) for binding in bindings)
-    return [({v.name: value for v, value in b.items()}, why) for b, why in zip(bindings, reasons, strict=True)]
+            yield from zip(*inputs, strict=True) if names else [()]
 
 
 def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
