@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from deltalog.core.rules import Call, Constant, Variable
 from deltalog.core.terms import IRI, XSD, BlankNode, Literal, Value, key, literal
-from deltalog.functions.scalar import ExpressionFails, aggregate, compiled, evaluate, holds, order
+from deltalog.functions.order import order
+from deltalog.functions.scalar import ExpressionFails, aggregate, compiled, evaluate, holds
 
 FAILS = "fails"
 MOST, LEAST = 2**63 - 1, -(2**63)

@@ -17,7 +17,7 @@ from numba import njit
 from deltalog import KnowledgeBase
 from deltalog.core.terms import BlankNode
 from deltalog.engines.local.sorted_runs import pack, sort_distinct, unpack
-from deltalog.functions.scalar import skolem_of
+from deltalog.functions.skolem import skolem_of
 from deltalog.kernels.blake2b import NAME, skolem_names
 from deltalog.kernels.run_search import STRIDE, search
 from deltalog.kernels.sorted_keys import lead_offsets, mark_members, mark_members_words, ranges_pairs, ranges_words

@@ -16,8 +16,9 @@ from deltalog.core.tuning import Tuning
 from deltalog.engines.local.column_expressions import ColumnExpressions
 from deltalog.engines.local.index_join import Rows
 from deltalog.engines.local.record_fields import RecordFields
+from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
 from deltalog.functions.scalar import ExpressionFails, evaluate, holds
-from deltalog.functions.souffle_functors import NIL, PREFIX, RECORD, record
+from deltalog.functions.souffle_functors import NIL, RECORD, record
 
 texts = st.text(st.sampled_from(list('ab,[]{}"\\\n\0é😀\udc80')), max_size=8)
 plain = st.one_of(st.integers(-5, 5), st.integers(-(2**31), 2**32), st.floats(), texts, st.just(NIL))

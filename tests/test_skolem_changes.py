@@ -17,7 +17,7 @@ from deltalog.core.terms import Value, key
 from deltalog.core.tuning import Tuning
 from deltalog.engines.local import column_expressions
 from deltalog.engines.local.skolem_cache import NamedTerms, SkolemCache
-from deltalog.functions.scalar import skolem, skolem_part
+from deltalog.functions.skolem import skolem, skolem_part
 from deltalog.knowledge_base.calls import session_of
 
 PROGRAM = """

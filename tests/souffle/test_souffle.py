@@ -14,8 +14,9 @@ from deltalog import KnowledgeBase, LimitReached, UsageError
 from deltalog.apps.cli.main import main
 from deltalog.core.errors import DataError, ProgramError, SyntaxProblem
 from deltalog.core.rules import Call, Constant
+from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
 from deltalog.functions.scalar import evaluate
-from deltalog.functions.souffle_functors import PREFIX, fields_of, record
+from deltalog.functions.souffle_functors import fields_of, record
 from deltalog.knowledge_base.calls import session_of
 
 ROOT = Path(__file__).parent.parent.parent

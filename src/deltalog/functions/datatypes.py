@@ -18,7 +18,7 @@ from deltalog.core.terms import datatype as datatype_of
 RDFS_LITERAL = "http://www.w3.org/2000/01/rdf-schema#Literal"
 OWL = "http://www.w3.org/2002/07/owl#"
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
-_BOUNDS: dict[str, tuple[int | None, int | None]] = {
+BOUNDS: dict[str, tuple[int | None, int | None]] = {
     "integer": (None, None),
     "nonNegativeInteger": (0, None),
     "positiveInteger": (1, None),
@@ -64,7 +64,7 @@ def _decimal(value: Value, own: str) -> Decimal | None:
 
 
 def _within(value: Decimal, name: str) -> bool:
-    least, most = _BOUNDS[name]
+    least, most = BOUNDS[name]
     return value == value.to_integral_value() and (least is None or value >= least) and (most is None or value <= most)
 
 
@@ -112,7 +112,7 @@ _SPACES: dict[str, Callable[[Value, str], bool]] = {
     **dict.fromkeys(
         (XSD + "decimal", OWL + "real", OWL + "rational"), lambda value, own: _decimal(value, own) is not None
     ),
-    **{XSD + name: _integer(name) for name in _BOUNDS},
+    **{XSD + name: _integer(name) for name in BOUNDS},
     **{XSD + name: _string(name) for name in _PATTERNS},
     XSD + "float": _float,
     XSD + "double": lambda value, own: isinstance(value, float),

@@ -22,23 +22,14 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from functools import reduce
 from typing import Any
-from urllib.parse import quote, unquote
 
 from deltalog.core.terms import DECIMAL, IRI, RDF, XSD, BlankNode, Literal, Value, lexical, literal
+from deltalog.functions.datatypes import BOUNDS
+from deltalog.functions.function import ExpressionFails
 from deltalog.functions.regular_expressions import WrongPattern, compiled
-from deltalog.functions.sparql_operators import ExpressionFails, concatenated
+from deltalog.functions.sparql_operators import concatenated
 
 FLOAT = XSD + "float"
-_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
-_RANGES: dict[str, tuple[int | None, int | None]] = {
-    "integer": (None, None),
-    "nonNegativeInteger": (0, None),
-    "positiveInteger": (1, None),
-    "nonPositiveInteger": (None, 0),
-    "negativeInteger": (None, -1),
-    **{name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _BITS.items()},
-    **{f"unsigned{name.capitalize()}": (0, 2**bits - 1) for name, bits in _BITS.items()},
-}
 
 # Values
 
@@ -50,7 +41,7 @@ def literal_value(text: str, datatype: str | None, language: str | None = None) 
     name = (datatype or "").removeprefix(XSD)
     if datatype is None or name == "string":
         return text
-    if name in _RANGES and datatype.startswith(XSD):
+    if name in BOUNDS and datatype.startswith(XSD):
         return _integer_value(text, name)
     match datatype.removeprefix(XSD) if datatype.startswith(XSD) else "":
         case "decimal":
@@ -67,7 +58,7 @@ def literal_value(text: str, datatype: str | None, language: str | None = None) 
 def _integer_value(text: str, name: str) -> Value:
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError(f"{text!r} is no xsd:{name}")
-    value, (least, most) = int(text), _RANGES[name]
+    value, (least, most) = int(text), BOUNDS[name]
     if (least is not None and value < least) or (most is not None and value > most):
         raise ValueError(f"{text} is not in the range of xsd:{name}")
     if -(2**63) <= value < 2**63 or name == "integer":
@@ -135,7 +126,7 @@ def datatype_of(value: Value) -> str:
         case int() if -(2**31) <= value < 2**31:
             return XSD + "int"
         case int():
-            return XSD + ("long" if _is_integer(value) else "integer")
+            return XSD + ("long" if is_integer(value) else "integer")
         case float():
             return XSD + "double"
         case Decimal():
@@ -171,7 +162,7 @@ def quoted(text: str) -> str:
 # Numbers
 
 
-def _is_integer(value: Value) -> bool:
+def is_integer(value: Value) -> bool:
     """Whether a value is an integer of 64 bits; a larger one is no number."""
     return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
@@ -179,13 +170,13 @@ def _is_integer(value: Value) -> bool:
 def _number(value: Value) -> int | float:
     if isinstance(value, Literal) and value.datatype == FLOAT:
         return float(value.text)
-    if not isinstance(value, float) and not _is_integer(value):
+    if not isinstance(value, float) and not is_integer(value):
         raise ExpressionFails(f"{value!r} is no number")
     return value  # type: ignore[return-value]
 
 
 def _integer(value: Value) -> int:
-    if not _is_integer(value):
+    if not is_integer(value):
         raise ExpressionFails(f"{value!r} is no integer")
     return value  # type: ignore[return-value]
 
@@ -200,38 +191,34 @@ def _checked(result: int | float) -> int | float:
     return result
 
 
-def _by_kind(integers: Callable[..., int] | None, floats: Callable[..., float]) -> Callable[..., Value]:
+def by_kind(integers: Callable[..., int] | None, floats: Callable[..., float]) -> Callable[..., Value]:
     """A function of numbers: of integers alone, if there is one for them, of floats of 32 bits alone, or of all as
     doubles."""
 
     def function(*values: Value) -> Value:
         numbers = [_number(value) for value in values]
-        if all(map(_is_integer, numbers)):
+        if all(map(is_integer, numbers)):
             if integers is None:
                 raise ExpressionFails("not a function of integers")
             return _checked(integers(*numbers))
         result = _checked(floats(*map(float, numbers)))
-        return float32(result) if all(map(_is_float, values)) else result
+        return float32(result) if all(map(is_float, values)) else result
 
     return function
 
 
-def _of_many(compute: Callable[..., Value]) -> Callable[..., Value]:
+def of_many(compute: Callable[..., Value]) -> Callable[..., Value]:
     """A function of any number of values; of one, it is that value, whatever it is."""
     return lambda *values: compute(*values) if len(values) > 1 else values[0]
 
 
-def _quotient(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-def _power(a: int, b: int) -> int:
+def power(a: int, b: int) -> int:
     if b < 0 or (abs(a) > 1 and b > 64):
         raise ExpressionFails("no integer of 64 bits")
     return int(a**b)
 
 
-def _logarithm(a: int, base: int) -> int:
+def logarithm(a: int, base: int) -> int:
     if a < 1 or base < 2:
         raise ExpressionFails("no logarithm")
     result = 0
@@ -240,12 +227,12 @@ def _logarithm(a: int, base: int) -> int:
     return result
 
 
-def _half_up(value: float) -> float:
+def half_up(value: float) -> float:
     below = math.floor(value)
     return float(below + (value - below >= 0.5))
 
 
-def _shift(compute: Callable[[int, int], int]) -> Callable[..., int]:
+def shift(compute: Callable[[int, int], int]) -> Callable[..., int]:
     def function(value: Value, by: Value) -> int:
         if (places := _integer(by)) < 0:
             raise ExpressionFails("a shift is by a number of bits, not less than 0")
@@ -255,11 +242,11 @@ def _shift(compute: Callable[[int, int], int]) -> Callable[..., int]:
     return function
 
 
-def _bits(compute: Callable[[int, int], int]) -> Callable[..., int]:
+def bits(compute: Callable[[int, int], int]) -> Callable[..., int]:
     return lambda *values: reduce(compute, map(_integer, values))
 
 
-def _to_integer(value: Value) -> int:
+def to_integer(value: Value) -> int:
     match value:
         case bool():
             return int(value)
@@ -273,7 +260,7 @@ def _to_integer(value: Value) -> int:
     return int(_checked(int(number)))
 
 
-def _to_double(value: Value) -> float:
+def to_double(value: Value) -> float:
     if isinstance(value, bool | IRI | BlankNode):
         raise ExpressionFails(f"{value!r} is no number")
     if isinstance(value, str):
@@ -294,11 +281,11 @@ def _string(value: Value) -> str:
     return value
 
 
-def _of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
+def of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: compute(*map(_string, values))
 
 
-def _keeping_language(compute: Callable[[str], str]) -> Callable[[Value], Value]:
+def keeping_language(compute: Callable[[str], str]) -> Callable[[Value], Value]:
     return lambda value: _like(value, compute(_string(value)))
 
 
@@ -307,7 +294,7 @@ def _like(value: Value, text: str) -> Value:
     return Literal(text, language=value.language) if isinstance(value, Literal) else text
 
 
-def _of_two(compute: Callable[[str, str], Any], keeping: bool = False) -> Callable[[Value, Value], Any]:
+def of_two(compute: Callable[[str, str], Any], keeping: bool = False) -> Callable[[Value, Value], Any]:
     """A function of two strings; the second has no language, or that of the first. None is a text that is not there."""
 
     def function(one: Value, other: Value) -> Any:
@@ -320,38 +307,38 @@ def _of_two(compute: Callable[[str, str], Any], keeping: bool = False) -> Callab
     return function
 
 
-def _before(text: str, part: str) -> str | None:
+def before(text: str, part: str) -> str | None:
     return text[: text.index(part)] if part in text else None
 
 
-def _after(text: str, part: str) -> str | None:
+def after(text: str, part: str) -> str | None:
     return text[text.index(part) + len(part) :] if part in text else None
 
 
-def _concatenated(*values: Value) -> Value:
+def joined(*values: Value) -> Value:
     text = concatenated([_string(value) for value in values])
     languages = {value.language if isinstance(value, Literal) else None for value in values}
     return _like(values[0], text) if len(languages) == 1 else text
 
 
-def _substring(value: Value, start: Value, *length: Value) -> Value:
+def substring(value: Value, start: Value, *length: Value) -> Value:
     text, begin = _string(value), _integer(start)
     end = begin + _integer(length[0]) if length else len(text) + 1
     return _like(value, text[max(begin, 1) - 1 : max(end, 1) - 1])
 
 
-def _language(value: Value) -> str:
-    if _is_plain_string(value):
+def language_of(value: Value) -> str:
+    if is_plain_string(value):
         return ""
     if not isinstance(value, Literal) or not value.language:
         raise ExpressionFails(f"{value!r} has no language")
     return value.language
 
 
-def _to_iri(value: Value) -> IRI:
+def to_iri(value: Value) -> IRI:
     if isinstance(value, IRI):
         return value
-    if not _is_plain_string(value):
+    if not is_plain_string(value):
         raise ExpressionFails(f"{value!r} is no string")
     return IRI(lexical(value))
 
@@ -359,7 +346,7 @@ def _to_iri(value: Value) -> IRI:
 _ELSEWHERE = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]")  # look-around and back-references
 
 
-def _matches(text: str, pattern: str) -> bool:
+def matches(text: str, pattern: str) -> bool:
     """Whether a pattern is in a text; what is no pattern is in none. `\\b`, `(?i)` and named groups are Python's."""
     try:
         return compiled(pattern).is_in(text)
@@ -371,7 +358,7 @@ def _matches(text: str, pattern: str) -> bool:
         return False
 
 
-def _distance(left: str, right: str) -> int:
+def distance(left: str, right: str) -> int:
     """The distance of Levenshtein."""
     row = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):
@@ -381,71 +368,23 @@ def _distance(left: str, right: str) -> int:
     return row[-1]
 
 
-def _boolean(value: Value) -> bool:
+def boolean(value: Value) -> bool:
     if not isinstance(value, bool):
         raise ExpressionFails(f"{value!r} is neither true nor false")
     return value
 
 
-def _is_plain_string(value: Value) -> bool:
+def is_plain_string(value: Value) -> bool:
     return isinstance(value, str) and not isinstance(value, IRI | BlankNode)
 
 
-def _is_float(value: Value) -> bool:
+def is_float(value: Value) -> bool:
     return isinstance(value, Literal) and value.datatype == FLOAT
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "nemo_div": _by_kind(_quotient, lambda a, b: a / b),
-    "nemo_rem": _by_kind(lambda a, b: a - _quotient(a, b) * b, math.fmod),
-    "nemo_sqrt": _by_kind(math.isqrt, math.sqrt),
-    "nemo_sin": _by_kind(None, math.sin),
-    "nemo_cos": _by_kind(None, math.cos),
-    "nemo_tan": _by_kind(None, math.tan),
-    "nemo_pow": _by_kind(_power, math.pow),
-    "nemo_log": _by_kind(_logarithm, lambda a, base: math.log(a) / (math.log(base) if base else -math.inf)),
-    "nemo_round": _by_kind(lambda a: a, _half_up),
-    "nemo_sum": _of_many(_by_kind(lambda *a: sum(a), lambda *a: sum(a))),
-    "nemo_product": _of_many(_by_kind(lambda *a: math.prod(a), lambda *a: math.prod(a))),
-    "nemo_min": _of_many(_by_kind(lambda *a: min(a), lambda *a: min(a))),
-    "nemo_max": _of_many(_by_kind(lambda *a: max(a), lambda *a: max(a))),
-    "nemo_luka": _of_many(_by_kind(None, lambda *a: max(0.0, sum(a) - (len(a) - 1)))),
-    "nemo_bitand": _of_many(_bits(lambda a, b: a & b)),
-    "nemo_bitor": _of_many(_bits(lambda a, b: a | b)),
-    "nemo_bitxor": _of_many(_bits(lambda a, b: a ^ b)),
-    "nemo_bitshl": _shift(lambda a, n: a << n),
-    "nemo_bitshr": _shift(lambda a, n: a >> n),
-    "nemo_bitshru": _shift(lambda a, n: a % 2**64 >> n),
-    "nemo_int": _to_integer,
-    "nemo_double": _to_double,
-    "nemo_float": lambda value: float32(_to_double(value)),
-    "nemo_str": text_of,
-    "nemo_fullstr": full_text,
-    "nemo_datatype": lambda value: IRI(datatype_of(value)),
-    "nemo_lang": _language,
-    "nemo_iri": _to_iri,
-    "nemo_concat": _concatenated,
-    "nemo_strlen": _of_strings(len),
-    "nemo_substr": _substring,
-    "nemo_strrev": _keeping_language(lambda text: text[::-1]),
-    "nemo_ucase": _keeping_language(str.upper),
-    "nemo_lcase": _keeping_language(str.lower),
-    "nemo_strbefore": _of_two(_before, keeping=True),
-    "nemo_strafter": _of_two(_after, keeping=True),
-    "nemo_strstarts": _of_two(str.startswith),
-    "nemo_strends": _of_two(str.endswith),
-    "nemo_contains": _of_two(str.__contains__),
-    "nemo_compare": _of_two(lambda a, b: (a > b) - (a < b)),
-    "nemo_regex": _of_two(_matches),
-    "nemo_levenshtein": _of_two(_distance),
-    "nemo_uriencode": _of_strings(lambda text: quote(text, safe="-_.~")),
-    "nemo_uridecode": _of_strings(lambda text: unquote(text, errors="strict")),
-    "nemo_and": _of_many(lambda *values: all([_boolean(value) for value in values])),
-    "nemo_or": _of_many(lambda *values: any([_boolean(value) for value in values])),
-    "nemo_not": lambda value: not _boolean(value),
-    "nemo_isstring": _is_plain_string,
-    "nemo_isinteger": _is_integer,
-    "nemo_isfloat": _is_float,
-    "nemo_isdouble": lambda value: isinstance(value, float),
-    "nemo_isnumeric": lambda value: _is_integer(value) or isinstance(value, float) or _is_float(value),
-}
+def is_numeric(value: Value) -> bool:
+    return is_integer(value) or isinstance(value, float) or is_float(value)
+
+
+def float_logarithm(a: float, base: float) -> float:
+    return math.log(a) / (math.log(base) if base else -math.inf)

@@ -1,8 +1,4 @@
-"""The names of functions, and how many arguments each takes.
-
-`deltalog.functions.scalar` defines their meaning; this module is for the parser. `ANY_NUMBER` stands for any number.
-docs/functions.md lists them, with those of SPARQL.
-"""
+"""The functions of the rule language by the names that rules write, and the words of messages about them."""
 
 from __future__ import annotations
 
@@ -10,159 +6,28 @@ from difflib import get_close_matches
 
 from deltalog.core.operators import CASTS
 from deltalog.core.terms import XSD
+from deltalog.functions import registry
+from deltalog.functions.function import ANY_NUMBER as ANY_NUMBER
+from deltalog.functions.function import ELSEWHERE, NEMO_PREFIX, RULES, SPARQL, Function
 
-ANY_NUMBER = 10**6
-# Shorter names of casts, by the names of our values: a float is an xsd:double.
-ALIASES = {
-    "int": XSD + "integer",
-    "float": XSD + "double",
-    "decimal": XSD + "decimal",
-    "string": XSD + "string",
-    "boolean": XSD + "boolean",
-    "date": XSD + "date",
-    "datetime": XSD + "dateTime",
-}
-# Functions that SPARQL has under the same names, with the same meaning.
-_OF_SPARQL: dict[str, tuple[int, int]] = {
-    "regex": (2, 3),
-    "strbefore": (2, 2),
-    "strafter": (2, 2),
-    "encode_for_uri": (1, 1),
-    "lang": (1, 1),
-    "langmatches": (2, 2),
-    "strlang": (2, 2),
-    "strdt": (2, 2),
-    "iri": (1, 1),
-    "uri": (1, 1),
-    "isuri": (1, 1),
-    "isnumeric": (1, 1),
-    **dict.fromkeys(("year", "month", "day", "hours", "minutes", "seconds", "timezone", "tz"), (1, 1)),
-    **dict.fromkeys(("md5", "sha1", "sha256", "sha384", "sha512"), (1, 1)),
-    **dict.fromkeys(CASTS, (1, 1)),
-}
+ALIASES = {alias: function.name for alias, function in registry.named(RULES).items()}  # shorter names of casts
 
-FUNCTIONS: dict[str, tuple[int, int]] = {
-    "abs": (1, 1),
-    "ceil": (1, 1),
-    "floor": (1, 1),
-    "round": (1, 1),
-    "min": (1, ANY_NUMBER),
-    "max": (1, ANY_NUMBER),
-    "pow": (2, 2),
-    "sqrt": (1, 1),
-    "div": (2, 2),
-    "rem": (2, 2),
-    "band": (2, ANY_NUMBER),
-    "bor": (2, ANY_NUMBER),
-    "bxor": (2, ANY_NUMBER),
-    "bnot": (1, 1),
-    "bshl": (2, 2),
-    "bshr": (2, 2),
-    "bshru": (2, 2),
-    "tuple": (0, ANY_NUMBER),
-    "item": (2, 2),
-    "arity": (1, 1),
-    "concat": (1, ANY_NUMBER),
-    "strlen": (1, 1),
-    "substr": (2, 3),
-    "str": (1, 1),
-    "ucase": (1, 1),
-    "lcase": (1, 1),
-    "contains": (2, 2),
-    "strstarts": (2, 2),
-    "strends": (2, 2),
-    "replace": (3, 4),
-    "if": (3, 3),
-    "coalesce": (1, ANY_NUMBER),
-    "skolem": (1, ANY_NUMBER),
-    "isiri": (1, 1),
-    "isblank": (1, 1),
-    "isliteral": (1, 1),
-    "datatype": (1, 1),
-    "hasdatatype": (2, 2),
-    "sameterm": (2, 2),
-    "date_add": (2, 2),
-    "date_diff": (2, 2),
-    "time_diff": (2, 2),
-    **_OF_SPARQL,
-    **dict.fromkeys(ALIASES, (1, 1)),
-}
-FROM_SPARQL = tuple(_OF_SPARQL)
 
-# Functions of SPARQL whose result is another one each time: what would follow from it today does not follow tomorrow.
-NOT_IN_RULES = {
-    "now": "Add the time as a fact, and read it from there.",
-    "rand": "Add random numbers as facts, and read them from there.",
-    "uuid": "SKOLEM(?x, ...) is a blank node that depends on nothing but its arguments.",
-    "struuid": "str(SKOLEM(?x, ...)) is a text that depends on nothing but its arguments.",
-    "bnode": "SKOLEM(?x, ...) is a blank node that depends on nothing but its arguments.",
-}
+def _in_rules() -> dict[str, Function]:
+    own = {name for name in registry.FUNCTIONS if name.isidentifier() and not name.startswith(NEMO_PREFIX)}
+    words = {name: registry.FUNCTIONS[ALIASES.get(name, name)] for name in sorted({*own, *ALIASES})}
+    return {**words, **{name: registry.FUNCTIONS[name] for name in CASTS}}
 
+
+FUNCTIONS = _in_rules()
+# Functions of Nemo with a meaning of their own: rules print with them, so our language has them, too.
+FOREIGN = {name: each for name, each in registry.FUNCTIONS.items() if name.startswith(NEMO_PREFIX)}
+# What rules do instead of functions of SPARQL whose result is another one each time: what would follow from it today
+# does not follow tomorrow.
+NOT_IN_RULES = {name.lower(): each.instead for name, each in registry.named(SPARQL).items() if each.instead}
 # Names that people also give to their predicates.
-ORDINARY_WORDS = frozenset(
-    ("year", "month", "day", "hours", "minutes", "seconds", "timezone", "tz", "lang", "iri", "uri", *ALIASES)
-)
-
-# Names in other languages.
-ELSEWHERE = {
-    "length": "strlen",
-    "upper": "ucase",
-    "lower": "lcase",
-    "substring": "substr",
-    "startswith": "strstarts",
-    "endswith": "strends",
-    "ceiling": "ceil",
-    "cat": "concat",
-    "strcat": "concat",
-    "power": "pow",
-    "tostring": "str",
-    "to_string": "str",
-    "isstring": "isliteral",
-    "matches": "regex",
-    "tonumber": "float",
-    "to_number": "float",
-    "to_float": "float",
-    "double": "float",
-    "integer": "int",
-    "toint": "int",
-    "to_int": "int",
-    "bool": "boolean",
-    "numeric": "decimal",
-    "timestamp": "datetime",
-    "to_date": "date",
-    "to_datetime": "datetime",
-    "datediff": "date_diff",
-    "dateadd": "date_add",
-    "quotient": "div",
-    "mod": "rem",
-    "bitand": "band",
-    "bitor": "bor",
-    "bitxor": "bxor",
-    "bitnot": "bnot",
-    "shl": "bshl",
-    "shr": "bshr",
-    "nth": "item",
-    "record": "tuple",
-}
-
-# Functions of other languages with a meaning of their own: rules print with them, so our language has them, too.
-FOREIGN: dict[str, tuple[int, int]] = {
-    **dict.fromkeys(("nemo_sqrt", "nemo_sin", "nemo_cos", "nemo_tan", "nemo_round", "nemo_not"), (1, 1)),
-    **dict.fromkeys(("nemo_int", "nemo_double", "nemo_float", "nemo_str", "nemo_fullstr", "nemo_iri"), (1, 1)),
-    **dict.fromkeys(("nemo_datatype", "nemo_lang", "nemo_strlen", "nemo_strrev", "nemo_ucase", "nemo_lcase"), (1, 1)),
-    **dict.fromkeys(("nemo_uriencode", "nemo_uridecode", "nemo_isstring", "nemo_isinteger"), (1, 1)),
-    **dict.fromkeys(("nemo_isfloat", "nemo_isdouble", "nemo_isnumeric"), (1, 1)),
-    **dict.fromkeys(("nemo_div", "nemo_rem", "nemo_pow", "nemo_log"), (2, 2)),
-    **dict.fromkeys(("nemo_bitshl", "nemo_bitshr", "nemo_bitshru"), (2, 2)),
-    **dict.fromkeys(("nemo_strbefore", "nemo_strafter", "nemo_strstarts", "nemo_strends"), (2, 2)),
-    **dict.fromkeys(("nemo_contains", "nemo_compare", "nemo_regex", "nemo_levenshtein"), (2, 2)),
-    "nemo_substr": (2, 3),
-    **dict.fromkeys(("nemo_sum", "nemo_product", "nemo_min", "nemo_max", "nemo_luka"), (1, ANY_NUMBER)),
-    **dict.fromkeys(("nemo_bitand", "nemo_bitor", "nemo_bitxor"), (1, ANY_NUMBER)),
-    **dict.fromkeys(("nemo_concat", "nemo_and", "nemo_or"), (1, ANY_NUMBER)),
-}
-
-AGGREGATES = ("count", "sum", "min", "max", "avg", "med")
+ORDINARY_WORDS = frozenset(name for name, each in FUNCTIONS.items() if each.ordinary and name.isidentifier())
+AGGREGATES = tuple(name for name in registry.AGGREGATES if name.isidentifier())
 
 
 def is_function(name: str) -> bool:
@@ -171,13 +36,14 @@ def is_function(name: str) -> bool:
 
 def arguments_of(name: str) -> tuple[int, int]:
     """The least and the greatest number of arguments of a function."""
-    return FUNCTIONS[name] if name in FUNCTIONS else FOREIGN[name]
+    function = registry.FUNCTIONS[ALIASES.get(name, name)]
+    return function.least, function.most
 
 
 def nearest(name: str) -> str | None:
     """The function that was most likely meant."""
-    if name.lower() in ELSEWHERE:
-        return ELSEWHERE[name.lower()]
+    if (meant := registry.named(ELSEWHERE).get(name.lower())) is not None:
+        return next(iter(meant.names.get(RULES, ())), meant.name)
     matches = get_close_matches(name.lower(), [spelled(function) for function in FUNCTIONS], n=1, cutoff=0.7)
     return matches[0] if matches else None
 

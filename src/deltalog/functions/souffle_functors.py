@@ -15,15 +15,15 @@ import json
 import math
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 from deltalog.core.terms import Literal, Value
-from deltalog.functions.sparql_operators import ExpressionFails, concatenated
+from deltalog.functions.function import SOUFFLE, ExpressionFails, Function, of_souffle
+from deltalog.functions.sparql_operators import concatenated
 
-PREFIX = "souffle:"
 RECORD = "tag:deltalog,record"
 BITS = 32
 MAX_DIGITS = 4000  # that Python reads
@@ -53,100 +53,83 @@ def single(x: float) -> float:
 # Arithmetic
 
 
-def _truncated(a: int, b: int) -> int:
+def truncated(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-def _remainder(a: int, b: int) -> int:
-    return a - b * _truncated(a, b)
+def remainder(a: int, b: int) -> int:
+    return a - b * truncated(a, b)
 
 
-def _power(a: int, b: int) -> int:
+def power(a: int, b: int) -> int:
     return pow(a, b, 1 << BITS) if b >= 0 else int(math.pow(a, b))
 
 
-def _shift_left(a: int, b: int) -> int:
+def shift_left(a: int, b: int) -> int:
     return a << (b & (BITS - 1))
 
 
-def _shift_right(a: int, b: int) -> int:
+def shift_right(a: int, b: int) -> int:
     return a >> (b & (BITS - 1))
 
 
-def _shift_right_unsigned(a: int, b: int) -> int:
+def shift_right_unsigned(a: int, b: int) -> int:
     return (a & _MASK) >> (b & (BITS - 1))
 
 
-INTEGER: dict[str, Callable[..., int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": _truncated,
-    "%": _remainder,
-    "**": _power,
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "<<": _shift_left,
-    ">>": _shift_right,
-    ">>>": _shift_right_unsigned,
-    "&&": lambda a, b: int(bool(a) and bool(b)),
-    "||": lambda a, b: int(bool(a) or bool(b)),
-    "^^": lambda a, b: int(bool(a) != bool(b)),
-    "~": lambda a: ~a,
-    "!": lambda a: int(not a),
-    "neg": lambda a: -a,
-    "min": min,
-    "max": max,
-    "wrap": lambda a: a,
-}
-
-
-def _float_power(a: float, b: float) -> float:
+def float_power(a: float, b: float) -> float:
     try:
         return math.pow(a, b)
     except OverflowError:
         return math.inf
 
 
-def _quotient(a: float, b: float) -> float:
+def quotient(a: float, b: float) -> float:
     if b:
         return a / b
     return math.nan if not a or math.isnan(a) else math.copysign(math.inf, a)
 
 
-FLOAT: dict[str, Callable[..., float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": _quotient,
-    "**": _float_power,
-    "neg": lambda a: -a,
-    "min": min,
-    "max": max,
-    "wrap": lambda a: a,
-}
-
-
 def _of_integers(compute: Callable[..., int], wrap: Callable[[int], int]) -> Callable[..., Value]:
     def function(*values: Value) -> int:
-        return wrap(compute(*map(_integer, values)))
+        return wrap(compute(*map(integer, values)))
 
     return function
 
 
 def _of_floats(compute: Callable[..., float]) -> Callable[..., Value]:
-    return lambda *values: single(compute(*map(_float, values))) + 0.0
+    return lambda *values: single(compute(*map(float_of, values))) + 0.0
 
 
-def _integer(value: Value) -> int:
+def typed(
+    name: str,
+    arguments: str,
+    integers: Callable[..., int],
+    floats: Callable[..., float] | None = None,
+    core: tuple[str, str] = ("", ""),
+    column: str = "",
+    kernel: str = "",
+    word: str = "",
+) -> Iterator[Function]:
+    """A function for each type of numbers. `core` is that of rules for integers and for floats."""
+    names = {SOUFFLE: word} if word else {}
+    for letter, wrap in (("i", signed), ("u", unsigned)):
+        signature, scheme = f"{arguments.replace('n', 'integer')}", wrap.__name__
+        found = of_souffle(letter + name, signature, _of_integers(integers, wrap), core=core[0]).named(**names)
+        yield found.fast(column=(scheme, column) if column else (), kernel=kernel and f"{kernel} {scheme.upper()}")
+    if floats is not None:
+        signature = f"{arguments.replace('n', 'number')}"
+        yield of_souffle(f"f{name}", signature, _of_floats(floats), core=core[1]).named(**names)
+
+
+def integer(value: Value) -> int:
     if type(value) is not int:
         raise ExpressionFails(f"{value!r} is no number")
     return value
 
 
-def _float(value: Value) -> float:
+def float_of(value: Value) -> float:
     if type(value) not in (float, int):
         raise ExpressionFails(f"{value!r} is no float")
     return float(value)  # type: ignore[arg-type]
@@ -155,14 +138,14 @@ def _float(value: Value) -> float:
 # Strings and conversions
 
 
-def _string(value: Value) -> str:
+def string(value: Value) -> str:
     if type(value) is not str:
         raise ExpressionFails(f"{value!r} is no symbol")
     return value
 
 
-def _substr(value: Value, start: Value, length: Value) -> str:
-    text, begin, count = _string(value).encode(), _integer(start), _integer(length)
+def substring(value: Value, start: Value, length: Value) -> str:
+    text, begin, count = string(value).encode(), integer(start), integer(length)
     if begin < 0 or begin > len(text):
         return ""
     return text[begin : begin + count if count >= 0 else None].decode(errors="replace")
@@ -189,11 +172,11 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise ExpressionFails(f"{text!r} is no regular expression: {error}") from None
 
 
-def _match(pattern: Value, text: Value) -> bool:
-    return _pattern(_string(pattern)).fullmatch(_string(text)) is not None
+def match_pattern(pattern: Value, text: Value) -> bool:
+    return _pattern(string(pattern)).fullmatch(string(text)) is not None
 
 
-def _number_in(text: str, bits: Callable[[int], int]) -> int:
+def number_in(text: str, bits: Callable[[int], int]) -> int:
     found = re.match(r"\s*[+-]?(?:0x[0-9a-fA-F]+|0b[01]+|\d+)", text)
     if found is None:
         raise ExpressionFails(f"{text!r} is no number")
@@ -205,32 +188,32 @@ def _number_in(text: str, bits: Callable[[int], int]) -> int:
     return value
 
 
-def _float_in(text: str) -> float:
+def float_in(text: str) -> float:
     found = re.match(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text)
     if found is None:
         raise ExpressionFails(f"{text!r} is no float")
     return single(float(found[0]))
 
 
-def _truncated_float(value: Value) -> int:
-    x = _float(value)
+def truncated_float(value: Value) -> int:
+    x = float_of(value)
     if not math.isfinite(x):
         raise ExpressionFails(f"{x} is no number")
     return math.trunc(x)
 
 
-def _ordinal(value: Value) -> int:
+def ordinal(value: Value) -> int:
     """A number that stands for a symbol or record: the same for the same value, whatever the program."""
-    text = value.text if isinstance(value, Literal) else _string(value)
+    text = value.text if isinstance(value, Literal) else string(value)
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 2
 
 
-def _same_bits(source: str, target: str) -> Callable[[Value], Value]:
-    """The value of one format of `struct` as that of another."""
+def same_bits(source: str, target: str) -> Callable[[Value], Value]:
+    """The value of one type as that of another with the same bits."""
 
     def function(value: Value) -> Value:
-        given = _float(value) if source == "f" else _integer(value)
-        found: Value = struct.unpack(target, struct.pack(source, given))[0]
+        given = float_of(value) if source == "f" else integer(value)
+        found: Value = struct.unpack(_FORMATS[target], struct.pack(_FORMATS[source], given))[0]
         return found
 
     return function
@@ -285,58 +268,24 @@ def _from_json(part: str) -> Value:
     return found
 
 
-def _field(value: Value, position: Value) -> Value:
+def field_of(value: Value, position: Value) -> Value:
     """A field of a record; nil where it has none: rules test before whether it is the record that they expect."""
     fields = fields_of(value)
-    at = _integer(position)
+    at = integer(position)
     return fields[at] if at < len(fields) else NIL
 
 
-def _branch(n: Any, *names: Any) -> Value:
+def branch(n: Any, *names: Any) -> Value:
     """The value of an enumeration: the branch of that number."""
-    if not 0 <= _integer(n) < len(names):
+    if not 0 <= integer(n) < len(names):
         raise ExpressionFails(f"the type has {len(names)} branches")
     return record(names[n])
 
 
-def _is_branch(value: Value, name: Value) -> bool:
+def is_branch(value: Value, name: Value) -> bool:
     fields = fields_of(value)
     return bool(fields) and fields[0] == name
 
 
-def _of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *values: compute(*map(_string, values))
-
-
-FUNCTIONS: dict[str, Callable[..., Value]] = {
-    **{f"i{name}": _of_integers(compute, signed) for name, compute in INTEGER.items()},
-    **{f"u{name}": _of_integers(compute, unsigned) for name, compute in INTEGER.items()},
-    **{f"f{name}": _of_floats(compute) for name, compute in FLOAT.items()},
-    "smin": _of_strings(min),
-    "smax": _of_strings(max),
-    "cat": _of_strings(lambda *texts: concatenated(texts)),
-    "strlen": lambda value: len(_string(value).encode()),
-    "substr": _substr,
-    "contains": _of_strings(lambda part, text: part in text),
-    "match": _match,
-    "ord": _ordinal,
-    "s>i": lambda value: _number_in(_string(value), signed),
-    "s>u": lambda value: _number_in(_string(value), unsigned),
-    "s>f": lambda value: _float_in(_string(value)),
-    "i>s": lambda value: str(_integer(value)),
-    "u>s": lambda value: str(_integer(value)),
-    "f>s": lambda value: f"{_float(value):.6f}",
-    "i>u": lambda value: unsigned(_integer(value)),
-    "u>i": lambda value: signed(_integer(value)),
-    "i>f": lambda value: single(float(_integer(value))),
-    "u>f": lambda value: single(float(_integer(value))),
-    "f>i": lambda value: signed(_truncated_float(value)),
-    "f>u": lambda value: unsigned(_truncated_float(value)),
-    **{f"{a}={b}": _same_bits(_FORMATS[a], _FORMATS[b]) for a, b in ("if", "uf", "fi", "fu")},
-    "record": record,
-    "field": _field,
-    "is": _is_branch,
-    "index": lambda value, *names: names.index(_field(value, 0)),
-    "branch": _branch,
-    "isrecord": lambda value: value != NIL,
-}
+def of_strings(compute: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: compute(*map(string, values))

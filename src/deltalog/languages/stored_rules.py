@@ -16,7 +16,7 @@ from typing import Any
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.errors import UsageError
 from deltalog.core.rules import Atom, HiddenName, Pred, Rule
-from deltalog.functions.souffle_functors import PREFIX
+from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
 from deltalog.languages.deltalog.parser import parse_document
 from deltalog.languages.protocol import KeptText, united
 from deltalog.languages.registry import TABLE

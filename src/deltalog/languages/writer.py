@@ -37,7 +37,6 @@ from deltalog.program.core_rules import core_rules
 S = TypeVar("S")
 W = TypeVar("W", Rule, OwnFile)
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-CAPITALS = ("strlen", "substr", "contains", "strstarts", "strends")  # functions that others have under the same name
 
 
 class CannotSay(Exception):

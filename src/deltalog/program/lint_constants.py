@@ -33,14 +33,14 @@ from deltalog.core.rules import (
 )
 from deltalog.core.terms import XSD, Literal, Value
 from deltalog.functions.datatypes import in_value_space
+from deltalog.functions.function import Sort
+from deltalog.functions.registry import FUNCTIONS
 from deltalog.program.lint_variables import occurrences
 from deltalog.program.safety import written
 
 _LETTER = re.compile(r"[u-z][0-9]?")
 _NAME = re.compile(r"[a-z][A-Za-z0-9_]*")
 _DATES = {XSD + "date": True, XSD + "dateTime": False}
-_NUMBERS = frozenset(("+", "-", "*", "/", "%", "abs", "ceil", "floor", "round", "min", "max", "pow", "sqrt", "strlen"))
-_TEXTS = frozenset(("str", "concat", "substr", "ucase", "lcase", "replace", "strbefore", "strafter", "lang"))
 MAX_WRITTEN = 100  # characters of a rule that a hint repeats
 
 
@@ -182,7 +182,7 @@ def _constants(expression: Expression) -> Iterator[Value]:
 
 
 def kinds_that_never_match(rules: Sequence[Rule]) -> Iterator[Diagnostic]:
-    """FILTER(strlen(?x) > "3") compares a number with a string."""
+    """FILTER(?x + 1 > "3") compares a number with a string."""
     for rule in rules:
         for expression, span in _expressions(rule.body) if _has_expressions(rule) else ():
             for call in _comparisons(expression):
@@ -210,5 +210,6 @@ def _kind(side: Expression) -> str | None:
         case Constant(value=value) if type(value) is str:
             return "a string"
         case Call(function=function):
-            return "a number" if function in _NUMBERS else "a string" if function in _TEXTS else None
+            gives = FUNCTIONS[function].gives
+            return "a number" if gives.is_number else "a string" if gives is Sort.TEXT else None
     return None

@@ -14,40 +14,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from deltalog.core.rules import Aggregate, AggregateCall, Bind, BodyLiteral, Call, Constant, Expression, Pred, Rule
-from deltalog.core.terms import XSD, Kind, kind
+from deltalog.core.terms import Kind, kind
+from deltalog.functions.function import Sort
+from deltalog.functions.registry import AGGREGATES, FUNCTIONS
 
 Kinds = frozenset[Kind]
 Numbers = Callable[[Collection[Pred]], Kinds]  # the kinds of numbers in the explicit facts of some predicates
 
 NUMERIC: Kinds = frozenset((Kind.INTEGER, Kind.BIG_INTEGER, Kind.DOUBLE, Kind.NUMBER))
 ONE_ID_EACH = (frozenset((Kind.INTEGER, Kind.BIG_INTEGER)), frozenset((Kind.DOUBLE,)))
-# Functions whose result is no number, or of the kind of their arguments if these are all integers or all floats.
-_SAME_KIND = frozenset(("+", "-", "*", "%", "abs", "ceil", "floor", "round", "min", "max", "if", "coalesce"))
-_NO_NUMBER = frozenset(
-    ("=", "!=", "<", "<=", ">", ">=", "&&", "||", "!", "sameterm", "str", "concat", "substr", "ucase", "lcase")
-) | {
-    "contains",
-    "strstarts",
-    "strends",
-    "replace",
-    "skolem",
-    "isiri",
-    "isblank",
-    "isliteral",
-    "datatype",
-    "hasdatatype",
-    "tuple",
-    "date_add",
-    *("regex", "strbefore", "strafter", "encode_for_uri", "lang", "langmatches", "strlang", "iri", "uri", "isuri"),
-    *("isnumeric", "timezone", "tz", "md5", "sha1", "sha256", "sha384", "sha512"),
-    *(XSD + name for name in ("string", "boolean", "date", "dateTime")),
-}
-_INTEGER = frozenset(
-    (
-        *("strlen", "count", "year", "month", "day", "hours", "minutes", "arity", "date_diff"),
-        *("div", "rem", "band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +88,7 @@ def _made_by_body(body: Iterable[BodyLiteral]) -> Iterator[Kind]:
 def _aggregated(call: AggregateCall) -> Iterator[Kind]:
     if call.argument is not None:
         yield from _made(call.argument)
-    if call.function in _INTEGER:
-        yield Kind.INTEGER
-    elif call.function not in ("sum", "min", "max"):
-        yield from NUMERIC
+    yield from _given(AGGREGATES[call.function].gives)
 
 
 def _made(expression: Expression) -> Iterator[Kind]:
@@ -126,7 +98,11 @@ def _made(expression: Expression) -> Iterator[Kind]:
     elif isinstance(expression, Call):
         for argument in expression.arguments:
             yield from _made(argument)
-        if expression.function in _INTEGER:
-            yield Kind.INTEGER
-        elif expression.function not in _SAME_KIND | _NO_NUMBER:
-            yield from NUMERIC
+        yield from _given(FUNCTIONS[expression.function].gives)
+
+
+def _given(result: Sort) -> Iterable[Kind]:
+    """An upper bound of the kinds of numbers among results that no argument has."""
+    if result is Sort.INTEGER:
+        return (Kind.INTEGER,)
+    return NUMERIC if result in (Sort.ANYTHING, Sort.NUMBER) else ()

@@ -108,7 +108,7 @@ def full_name(name: str, prefixes: Mapping[str, str]) -> str:
 def _rows(facts: Facts[Any], limit: int) -> list[tuple[Value, ...]]:
     if len(facts) > SORTED:
         return facts.page(0, min(limit, len(facts)))
-    from deltalog.functions.scalar import sort_key
+    from deltalog.functions.order import sort_key
 
     return sorted(facts, key=lambda row: [sort_key(value) for value in row])[:limit]
 

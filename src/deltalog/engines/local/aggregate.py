@@ -22,7 +22,7 @@ from deltalog.engines.local.relation import Mask
 from deltalog.engines.local.sorted_runs import Ids, sort_distinct
 from deltalog.functions import scalar
 from deltalog.functions.failures import EXAMPLES, tally
-from deltalog.functions.sparql_operators import PREFIX
+from deltalog.functions.function import SPARQL_PREFIX as PREFIX
 from deltalog.kernels import sorted_keys as kernel
 
 Bounds = NDArray[np.int64]

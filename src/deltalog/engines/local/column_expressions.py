@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,10 +28,10 @@ from deltalog.engines.local.relation import Mask
 from deltalog.engines.local.skolem_cache import NamedTerms, SkolemCache
 from deltalog.engines.local.sorted_runs import Ids, pack
 from deltalog.functions import scalar
-from deltalog.functions.failures import EXAMPLES, ExampleValues, FailureLog, tally
-from deltalog.functions.scalar import SkolemForm, is_plain_skolem, skolem_form
-from deltalog.functions.souffle_functors import PREFIX as SOUFFLE
-from deltalog.functions.sparql_operators import PREFIX
+from deltalog.functions.failures import EXAMPLES, FailureLog, tally
+from deltalog.functions.function import Function
+from deltalog.functions.registry import FUNCTIONS
+from deltalog.functions.skolem import SkolemForm, is_plain_skolem, skolem_form, skolem_part
 from deltalog.kernels.blake2b import NAME, skolem_names
 
 UNCHECKED_ROWS = 256  # whose values are computed one by one between two checks of limits, some 10 ms
@@ -43,45 +43,6 @@ A = TypeVar("A")
 
 class NoFastPath(Exception):
     """These columns have values that numpy's arithmetic does not cover."""
-
-
-_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {"+": np.add, "-": np.subtract, "*": np.multiply}
-_COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
-    "=": np.equal,
-    "!=": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
-# Of integers and floats these are the same in SPARQL; division is not.
-_SPARQL = {PREFIX + name: name for name in (*_COMPARISONS, *_ARITHMETIC)}
-_TESTS: dict[str, Callable[[Array], Array]] = {
-    "isiri": lambda kinds: np.equal(kinds, Kind.IRI),
-    "isblank": lambda kinds: np.equal(kinds, Kind.BLANK),
-    "isliteral": lambda kinds: np.greater(kinds, Kind.IRI),
-    "nemo_isstring": lambda kinds: np.equal(kinds, Kind.STRING),
-    "nemo_isinteger": lambda kinds: np.equal(kinds, Kind.INTEGER),
-    "nemo_isdouble": lambda kinds: np.equal(kinds, Kind.DOUBLE),
-    "nemo_isnumeric": lambda kinds: _is_numeric(kinds),
-}
-_CUT_OFF = ("div", "rem", "nemo_div", "nemo_rem")  # at the point
-# Soufflé's arithmetic of 32 bits, over integers of 64: the last 32 bits are right even if a product overflows.
-_WRAPPING: dict[str, Callable[[Array, Array], Array]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "&": np.bitwise_and,
-    "|": np.bitwise_or,
-    "^": np.bitwise_xor,
-    "%": np.fmod,
-    "min": np.minimum,
-    "max": np.maximum,
-}
-_SIGNED = {f"{SOUFFLE}i{name}": compute for name, compute in _WRAPPING.items()}
-_UNSIGNED = {f"{SOUFFLE}u{name}": compute for name, compute in _WRAPPING.items()}
-_RECORD, _FIELD, _IS, _IS_RECORD = (SOUFFLE + name for name in ("record", "field", "is", "isrecord"))
-_CONNECTIVES: dict[str, Callable[[Array, Array], Array]] = {"&&": np.logical_and, "||": np.logical_or}
 
 
 @dataclass(slots=True)
@@ -110,7 +71,7 @@ class ColumnExpressions:
                     raise NoFastPath
                 return np.broadcast_to(result, rows.size)
             except NoFastPath:
-                truth, ok = self._slowly(condition, rows, scalar.holds)
+                truth, ok = self._slowly(condition, rows, scalar.truth)
                 return np.array([bool(t) for t in truth[0]], np.bool_)[truth[1]] & ok
 
     def values(self, expression: Expression, rows: Rows) -> tuple[Ids, Mask | None]:
@@ -123,7 +84,7 @@ class ColumnExpressions:
             try:
                 return _for_each(self._ids(expression, rows), rows.size), None
             except NoFastPath:
-                (found, inverse), ok = self._slowly(expression, rows, scalar.evaluate)
+                (found, inverse), ok = self._slowly(expression, rows)
                 return self.dictionary.encode(found)[inverse], ok
 
     def _ids(self, expression: Expression, rows: Rows) -> Ids:
@@ -159,31 +120,23 @@ class ColumnExpressions:
                 return np.equal(sides[0], sides[1])
             case Call("=" | "!=", (left, right)):
                 return self._same(expression.function, left, right, rows)
-            case Call(function, (left, right)) if function in _ARITHMETIC or function in ("/", "%"):
-                return _calculate(function, self._fast(left, rows), self._fast(right, rows))
-            case Call(function, (left, right)) if function in _COMPARISONS:
-                return _compare(function, self._fast(left, rows), self._fast(right, rows))
-            case Call(function, (left, right)) if function in _CONNECTIVES:
-                return _CONNECTIVES[function](_truth(self._fast(left, rows)), _truth(self._fast(right, rows)))
-            case Call(function, (left, right)) if function in _SPARQL:
-                compute = _compare if _SPARQL[function] in _COMPARISONS else _calculate
-                return compute(_SPARQL[function], self._fast(left, rows), self._fast(right, rows))
-            case Call(function, (left, right)) if function in _SIGNED or function in _UNSIGNED:
-                return _wrapped(function, self._fast(left, rows), self._fast(right, rows))
-            case Call(function, (left, right)) if function in _CUT_OFF:
-                return _cut_off(function, self._fast(left, rows), self._fast(right, rows))
-            case Call(function, (Variable() as inner, Constant(value))) if function == _IS:
-                return _found(self.records.begin_with(rows.columns[inner], self.dictionary.intern(value)))
-            case Call(function, (Variable() as inner,)) if function == _IS_RECORD:
-                return np.not_equal(rows.columns[inner], self.records.nil)
-            case Call(test, (Variable() as inner,)) if test in _TESTS:
-                return _TESTS[test](self.dictionary.kinds[rows.columns[inner]])
-            case Call("!", (inner,)):
-                return np.logical_not(_truth(self._fast(inner, rows)))
-            case Call("abs", (inner,)):
-                return np.abs(_within(_number(self._fast(inner, rows)), INT64))
+            case Call(function, arguments):
+                return self._called(FUNCTIONS[function], arguments, rows)
             case _:
                 raise NoFastPath
+
+    def _called(self, function: Function, arguments: Sequence[Expression], rows: Rows) -> Array:
+        """A call by the form of its function: a scheme, and what it applies."""
+        match function.column, arguments:
+            case ("kinds", among, *unsure), (Variable() as inner,):
+                return _kinds(self.dictionary.kinds[rows.columns[inner]], among, *unsure)
+            case ("begins",), (Variable() as inner, Constant(value)):
+                return _found(self.records.begin_with(rows.columns[inner], self.dictionary.intern(value)))
+            case ("is record",), (Variable() as inner,):
+                return np.not_equal(rows.columns[inner], self.records.nil)
+            case (str(scheme), *applied), _ if scheme in _SCHEMES and len(arguments) == function.least:
+                return _SCHEMES[scheme](*applied, *[self._fast(each, rows) for each in arguments])
+        raise NoFastPath
 
     def _numbers(self, column: Ids) -> Array:
         kinds = self.dictionary.kinds[column]
@@ -201,8 +154,8 @@ class ColumnExpressions:
         if sides[0] is not None and sides[1] is not None:
             kinds = [self.dictionary.kinds[side] for side in sides]
             if all(_one_value_one_id(kind) for kind in kinds):
-                return _COMPARISONS[function](sides[0], sides[1])
-        return _compare(function, self._fast(left, rows), self._fast(right, rows))
+                return np.equal(sides[0], sides[1]) if function == "=" else np.not_equal(sides[0], sides[1])
+        return self._called(FUNCTIONS[function], (left, right), rows)
 
     def _column(self, side: Expression, rows: Rows) -> Ids | None:
         match side:
@@ -210,10 +163,10 @@ class ColumnExpressions:
                 return rows.columns[side]
             case Constant(value):
                 return np.array([self.dictionary.intern(value)], np.uint32)
-            case Call(function, (_, *_) as fields) if function == _RECORD:
+            case Call(function, (_, *_) as fields) if FUNCTIONS[function].column == ("record",):
                 return self._records([self._ids(each, rows) for each in fields], rows.size)
-            case Call(function, (inner, Constant(int(position)))) if function == _FIELD and position >= 0:
-                return _found(self.records.at(self._ids(inner, rows), position))
+            case Call(function, (inner, Constant(int(position)))) if FUNCTIONS[function].column == ("field",):
+                return _found(self.records.at(self._ids(inner, rows), position)) if position >= 0 else None
             case _:
                 return None
 
@@ -256,7 +209,7 @@ class ColumnExpressions:
         numbers = np.empty((rows.size, len(call.arguments)), np.int64)
         for place, argument in enumerate(call.arguments):
             if isinstance(argument, Constant):
-                found, places = [scalar.skolem_part(argument.value)], np.zeros(rows.size, np.intp)
+                found, places = [skolem_part(argument.value)], np.zeros(rows.size, np.intp)
             else:
                 assert isinstance(argument, Variable)
                 distinct, places = distinct_ids(rows.columns[argument], len(self.dictionary))
@@ -272,7 +225,7 @@ class ColumnExpressions:
         wanted = ids.tolist()
         missing = [id for id in wanted if id not in self.parts]
         if missing:
-            self.parts.update(zip(missing, map(scalar.skolem_part, self.dictionary.decode(missing)), strict=True))
+            self.parts.update(zip(missing, map(skolem_part, self.dictionary.decode(missing)), strict=True))
         return [self.parts[id] for id in wanted]
 
     # One binding at a time.
@@ -301,38 +254,30 @@ class ColumnExpressions:
     # The reference, once per distinct combination of the inputs.
 
     def _slowly(
-        self, expression: Expression, rows: Rows, function: Callable[[Expression, dict[Variable, Value]], Any]
+        self, expression: Expression, rows: Rows, checked: Callable[[Value], Any] | None = None
     ) -> tuple[tuple[list[Any], NDArray[np.intp]], Mask]:
         names = tuple(dict.fromkeys(variables(expression)))
+        compute = scalar.compiled(expression, {v: place for place, v in enumerate(names)})
+        function = compute if checked is None else lambda values: checked(compute(values))
         first, inverse = _distinct([rows.columns[v] for v in names], rows.size)
-        results, failed = scalar.apply_each(partial(function, expression), self._bindings(names, rows, first))
+        results, failed = scalar.apply_each(function, self._inputs(names, rows, first))
         ok = np.ones(len(first), np.bool_)
         ok[failed] = False
         mask = ok[inverse]
         if failed:
-            some = list(self._bindings(names, rows, first[failed[:EXAMPLES]]))
-            dropped = int(rows.size - np.count_nonzero(mask))
-            self.failures.add(expression, tally(dropped, _explained(some, partial(function, expression))))
+            some = self._inputs(names, rows, first[failed[:EXAMPLES]])
+            labels = [v.name for v in names]
+            examples = [(dict(zip(labels, each, strict=True)), scalar.why_it_fails(function, each)) for each in some]
+            self.failures.add(expression, tally(int(rows.size - np.count_nonzero(mask)), examples))
         return (results, inverse), mask
 
-    def _bindings(
-        self, names: Sequence[Variable], rows: Rows, numbers: NDArray[np.intp]
-    ) -> Iterator[dict[Variable, Value]]:
+    def _inputs(self, names: Sequence[Variable], rows: Rows, numbers: NDArray[np.intp]) -> Iterator[tuple[Value, ...]]:
         """The values of variables in some rows; limits are checked now and then."""
         for start in range(0, len(numbers), UNCHECKED_ROWS):
             self.limits.check()
             some = numbers[start : start + UNCHECKED_ROWS]
             inputs = [self.dictionary.decode(rows.columns[v][some]) for v in names]
-            for combination in zip(*inputs, strict=True) if names else [()]:
-                yield dict(zip(names, combination, strict=True))
-
-
-def _explained(
-    bindings: Sequence[dict[Variable, Value]], function: Callable[[dict[Variable, Value]], Any]
-) -> list[tuple[ExampleValues, str]]:
-    """Bindings for which an expression fails, by name, with the reason."""
-    reasons = (scalar.why_it_fails(function, binding) for binding in bindings)
-    return [({v.name: value for v, value in b.items()}, why) for b, why in zip(bindings, reasons, strict=True)]
+            yield from zip(*inputs, strict=True) if names else [()]
 
 
 def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -367,11 +312,19 @@ def _one_value_one_id(kinds: NDArray[np.uint8]) -> bool:
     return not ((kinds >= Kind.BIG_INTEGER) & (kinds <= Kind.NUMBER)).any()
 
 
-def _is_numeric(kinds: Array) -> Array:
-    """Whether a value is a number of Nemo's; of other literals, only their datatype says it."""
-    if np.equal(kinds, Kind.NUMBER).any():
+def _kinds(kinds: Array, among: tuple[Kind, ...], unsure: tuple[Kind, ...] = ()) -> Array:
+    """Whether values are of some kinds; of the unsure ones, only the reference knows."""
+    if unsure and _among(unsure)[kinds].any():
         raise NoFastPath
-    return np.equal(kinds, Kind.INTEGER) | np.equal(kinds, Kind.DOUBLE)
+    return _among(among)[kinds]
+
+
+@lru_cache
+def _among(kinds: tuple[Kind, ...]) -> Array:
+    """For each kind, whether it is one of these."""
+    found = np.zeros(max(Kind) + 1, np.bool_)
+    found[list(kinds)] = True
+    return found
 
 
 def _truth(values: Array) -> Array:
@@ -392,52 +345,97 @@ def _within(values: Array, bound: float) -> Array:
     return values
 
 
-def _compare(function: str, left: Array, right: Array) -> Array:
+def _compare(name: str, left: Array, right: Array) -> Array:
     left, right = _number(left), _number(right)
     if left.dtype != right.dtype:
         left, right = _within(left, EXACT), _within(right, EXACT)
-    return _COMPARISONS[function](left, right)
+    return _ufunc(name)(left, right)
 
 
-def _calculate(function: str, left: Array, right: Array) -> Array:
+def _connect(name: str, *sides: Array) -> Array:
+    return _ufunc(name)(*map(_truth, sides))
+
+
+def _absolute(values: Array) -> Array:
+    return np.abs(_within(_number(values), INT64))
+
+
+def _calculate(name: str, left: Array, right: Array) -> Array:
     left, right = _number(left), _number(right)
-    if function in ("/", "%") and (right == 0).any():
-        raise NoFastPath
-    if function == "/":
-        result: Array = _within(left, EXACT) / _within(right, EXACT)
-    elif function == "%":
-        if left.dtype != right.dtype or left.dtype == np.float64:
-            raise NoFastPath
-        result = left % right
-    else:
-        with np.errstate(over="ignore"):
-            if left.dtype == right.dtype == np.int64:
-                _within(_ARITHMETIC[function](left.astype(np.float64), right.astype(np.float64)), INT64)
-            else:
-                left, right = _within(left, EXACT), _within(right, EXACT)
-            result = _ARITHMETIC[function](left, right)
-    if result.dtype == np.float64 and not np.isfinite(result).all():
-        raise NoFastPath
-    return result
+    with np.errstate(over="ignore"):
+        if left.dtype == right.dtype == np.int64:
+            _within(_ufunc(name)(left.astype(np.float64), right.astype(np.float64)), INT64)
+        else:
+            left, right = _within(left, EXACT), _within(right, EXACT)
+        return _finite(_ufunc(name)(left, right))
 
 
-def _cut_off(function: str, left: Array, right: Array) -> Array:
-    """Quotients and remainders of integers. Nemo's quotient of doubles is the ordinary one."""
-    if function == "nemo_div" and np.float64 in (left.dtype, right.dtype):
-        return _calculate("/", left, right)
-    if left.dtype != np.int64 or right.dtype != np.int64 or (right == 0).any():
-        raise NoFastPath
-    left, right = _within(left, INT64), _within(right, INT64)
-    remainder: Array = np.fmod(left, right)
-    return remainder if function.endswith("rem") else (left - remainder) // right
+def _divide(left: Array, right: Array) -> Array:
+    left, right = _number(left), _nonzero(_number(right))
+    return _finite(_within(left, EXACT) / _within(right, EXACT))
 
 
-def _wrapped(function: str, left: Array, right: Array) -> Array:
-    """Arithmetic of 32 bits, of integers that fit them."""
-    if left.dtype != np.int64 or right.dtype != np.int64 or (function.endswith("%") and (right == 0).any()):
-        raise NoFastPath
-    left, right = _within(left, 2.0**32), _within(right, 2.0**32)
-    if function in _UNSIGNED:
-        return _UNSIGNED[function](left, right) & np.int64(0xFFFFFFFF)
+def _modulo(left: Array, right: Array) -> Array:
+    left, right = _whole(left, right)
+    return left % _nonzero(right)
+
+
+def _quotient(left: Array, right: Array) -> Array:
+    """The quotient of integers, cut off at the point."""
+    return (left - _remainder(left, right)) // right
+
+
+def _remainder(left: Array, right: Array) -> Array:
+    left, right = _whole(left, right)
+    return np.fmod(_within(left, INT64), _nonzero(_within(right, INT64)))
+
+
+def _quotient_by_kind(left: Array, right: Array) -> Array:
+    """The quotient of integers, cut off at the point, and the ordinary one of doubles."""
+    return _quotient(left, right) if left.dtype == right.dtype == np.int64 else _divide(left, right)
+
+
+def _wrapped(name: str, left: Array, right: Array) -> Array:
+    """Arithmetic of integers that fit 32 bits, over 64: the last 32 bits are right even if a product overflows."""
+    left, right = _whole(left, right)
+    right = _nonzero(right) if name == "fmod" else right
+    return _ufunc(name)(_within(left, 2.0**32), _within(right, 2.0**32))
+
+
+def _unsigned(name: str, left: Array, right: Array) -> Array:
+    return _wrapped(name, left, right) & np.int64(0xFFFFFFFF)
+
+
+def _signed(name: str, left: Array, right: Array) -> Array:
     half = np.int64(1 << 31)
-    return ((_SIGNED[function](left, right) + half) & np.int64(0xFFFFFFFF)) - half
+    return ((_wrapped(name, left, right) + half) & np.int64(0xFFFFFFFF)) - half
+
+
+def _ufunc(name: str) -> Callable[..., Array]:
+    found: Callable[..., Array] = getattr(np, name)
+    return found
+
+
+def _whole(left: Array, right: Array) -> tuple[Array, Array]:
+    if left.dtype != np.int64 or right.dtype != np.int64:
+        raise NoFastPath
+    return left, right
+
+
+def _nonzero(divisor: Array) -> Array:
+    if (divisor == 0).any():
+        raise NoFastPath
+    return divisor
+
+
+def _finite(values: Array) -> Array:
+    if values.dtype == np.float64 and not np.isfinite(values).all():
+        raise NoFastPath
+    return values
+
+
+_SCHEMES: dict[str, Callable[..., Array]] = {
+    **{"compare": _compare, "connect": _connect, "calculate": _calculate, "absolute": _absolute, "divide": _divide},
+    **{"modulo": _modulo, "quotient": _quotient, "remainder": _remainder, "quotient by kind": _quotient_by_kind},
+    **{"signed": _signed, "unsigned": _unsigned},
+}

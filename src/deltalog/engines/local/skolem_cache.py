@@ -15,7 +15,7 @@ import numpy as np
 
 from deltalog.core.tuning import Tuning
 from deltalog.engines.local.sorted_runs import Ids
-from deltalog.functions.scalar import SkolemForm
+from deltalog.functions.skolem import SkolemForm
 
 
 @dataclass(frozen=True, slots=True)

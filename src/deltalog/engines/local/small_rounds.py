@@ -29,7 +29,7 @@ from deltalog.evaluation.backend import Tables
 from deltalog.evaluation.capabilities.small_rounds import RoundRecords, RoundsEnd, SmallRules
 from deltalog.evaluation.plan import ir
 from deltalog.evaluation.plan.ir import Part, Plan, columns
-from deltalog.functions.scalar import SkolemForm, is_plain_skolem, skolem_form
+from deltalog.functions.skolem import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.kernels import small_rounds as kernel
 from deltalog.kernels.addresses import Addresses
 from deltalog.kernels.arithmetic import OP_FIELDS

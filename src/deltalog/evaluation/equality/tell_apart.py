@@ -11,11 +11,8 @@ from collections.abc import Iterator
 
 from deltalog.core.rules import Call, Constant, Expression, Variable, variables
 from deltalog.core.terms import IRI, BlankNode
+from deltalog.functions.registry import FUNCTIONS
 
-# Functions whose value is a literal, and that fail for all IRIs and blank nodes, or are the same for all of them.
-_OF_NUMBERS = ("<", "<=", ">", ">=", "+", "-", "*", "/", "%", "abs", "ceil", "floor", "round", "pow", "sqrt")
-_OF_TEXTS = ("strlen", "substr", "ucase", "lcase", "contains", "strstarts", "strends", "replace")
-_OF_LITERALS = frozenset((*_OF_NUMBERS, *_OF_TEXTS, "!", "&&", "||", "isliteral"))
 _COMPARISONS = ("=", "!=")
 
 
@@ -23,15 +20,13 @@ def told_apart(expression: Expression) -> Iterator[Variable]:
     """The variables whose names matter to an expression."""
     if not isinstance(expression, Call):
         yield from variables(expression)
-    elif expression.function in _OF_LITERALS or _compares_literal(expression):
-        for argument in expression.arguments:
-            if isinstance(argument, Call):
-                yield from told_apart(argument)
-    elif expression.function == "hasdatatype" and isinstance(expression.arguments[1], Constant):
-        if isinstance(expression.arguments[0], Call):
-            yield from told_apart(expression.arguments[0])
-    else:
-        yield from variables(expression)
+        return
+    function, compared = FUNCTIONS[expression.function], _compares_literal(expression)
+    for position, argument in enumerate(expression.arguments):
+        if not compared and not (function.gives.is_literal and function.sort_of(position).is_literal):
+            yield from variables(argument)
+        elif isinstance(argument, Call):
+            yield from told_apart(argument)
 
 
 def is_literal_valued(expression: Expression) -> bool:
@@ -40,7 +35,7 @@ def is_literal_valued(expression: Expression) -> bool:
         case Constant(value):
             return not isinstance(value, IRI | BlankNode)
         case Call(function):
-            return function in _OF_LITERALS or function in _COMPARISONS or function == "hasdatatype"
+            return FUNCTIONS[function].gives.is_literal
     return False
 
 

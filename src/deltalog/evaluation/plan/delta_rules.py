@@ -47,7 +47,7 @@ from deltalog.evaluation.plan.ir import Part
 from deltalog.evaluation.plan.join_order import plan_body
 from deltalog.evaluation.plan.statistics import Statistics
 from deltalog.evaluation.plan.variants import ONLY, Variant, variants
-from deltalog.functions.scalar import is_plain_skolem, skolem_form
+from deltalog.functions.skolem import is_plain_skolem, skolem_form
 
 
 @dataclass(frozen=True, slots=True)

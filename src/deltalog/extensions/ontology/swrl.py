@@ -27,33 +27,12 @@ from deltalog.extensions.ontology.graph import RdfGraph
 from deltalog.extensions.ontology.profile import Loss
 from deltalog.extensions.ontology.read_expressions import Expressions, NotAnExpression
 from deltalog.extensions.ontology.vocabulary import DIFFERENT_FROM, SAME_AS, SWRL, SWRLB
+from deltalog.functions import registry
+from deltalog.functions.function import SWRL as LANGUAGE
+from deltalog.functions.function import Function, Sort
 
-_COMPARISONS = {
-    "equal": "=",
-    "notEqual": "!=",
-    "lessThan": "<",
-    "lessThanOrEqual": "<=",
-    "greaterThan": ">",
-    "greaterThanOrEqual": ">=",
-    "contains": "contains",
-    "startsWith": "strstarts",
-    "endsWith": "strends",
-}
-_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "mod": "%"}  # of a result and two values
-_FUNCTIONS = {
-    "pow": "pow",
-    "unaryMinus": "-",
-    "abs": "abs",
-    "ceiling": "ceil",
-    "floor": "floor",
-    "round": "round",
-    "stringConcat": "concat",
-    "substring": "substr",
-    "stringLength": "strlen",
-    "upperCase": "ucase",
-    "lowerCase": "lcase",
-    "booleanNot": "!",
-}
+_FUNCTIONS = registry.named(LANGUAGE)
+_SIGN = "unaryMinus"
 _IGNORING_CASE = {"stringEqualIgnoreCase": "=", "containsIgnoreCase": "contains"}
 
 
@@ -175,22 +154,33 @@ class _Reader:
 def built_in(name: str, terms: list[Term]) -> BodyLiteral:
     """The condition or computation that a built-in is."""
     local = name.removeprefix(SWRLB)
-    if local in _COMPARISONS and len(terms) == 2:
-        return Filter(Call(_COMPARISONS[local], tuple(terms)))
     if local in _IGNORING_CASE and len(terms) == 2:
         return Filter(Call(_IGNORING_CASE[local], tuple(Call("lcase", (term,)) for term in terms)))
-    if local in _OPERATORS and len(terms) >= 3:
+    if local == _SIGN and len(terms) == 2:
+        return _computed(terms[0], Call("-", (terms[1],)))
+    found = _called(_FUNCTIONS[local], terms) if local in _FUNCTIONS else None
+    if found is None:
+        known = sorted([*_FUNCTIONS, *_IGNORING_CASE, _SIGN])
+        shown = f"swrlb:{local}" if name.startswith(SWRLB) else f"<{name}>"
+        raise CannotExpress(
+            f"the built-in {shown} of {len(terms)} arguments is not supported (of swrlb: {', '.join(known)})"
+        )
+    return found
+
+
+def _called(function: Function, terms: list[Term]) -> BodyLiteral | None:
+    """A comparison of two terms, or a function of all but the first, which is the result; one of two arguments is
+    applied from left to right."""
+    has_two = function.least == function.most == 2
+    if has_two and function.gives is Sort.TRUTH:
+        return Filter(Call(function.name, tuple(terms))) if len(terms) == 2 else None
+    if has_two and len(terms) > 2:
         value: Expression = terms[1]
         for term in terms[2:]:
-            value = Call(_OPERATORS[local], (value, term))
+            value = Call(function.name, (value, term))
         return _computed(terms[0], value)
-    if local in _FUNCTIONS and len(terms) >= 2:
-        return _computed(terms[0], Call(_FUNCTIONS[local], tuple(terms[1:])))
-    known = sorted([*_COMPARISONS, *_IGNORING_CASE, *_OPERATORS, *_FUNCTIONS])
-    shown = f"swrlb:{local}" if name.startswith(SWRLB) else f"<{name}>"
-    raise CannotExpress(
-        f"the built-in {shown} of {len(terms)} arguments is not supported (of swrlb: {', '.join(known)})"
-    )
+    is_call = function.least <= len(terms) - 1 <= function.most
+    return _computed(terms[0], Call(function.name, tuple(terms[1:]))) if is_call else None
 
 
 def _computed(result: Term, value: Expression) -> BodyLiteral:

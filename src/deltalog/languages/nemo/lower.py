@@ -25,6 +25,7 @@ from pathlib import Path
 from deltalog.core.errors import Diagnostic, SyntaxProblem
 from deltalog.core.existential import with_new_values
 from deltalog.core.flatten import flattened
+from deltalog.core.operators import COMPARISONS
 from deltalog.core.rules import (
     Aggregate,
     AggregateCall,
@@ -49,7 +50,7 @@ from deltalog.functions.scalar import ExpressionFails, evaluate
 from deltalog.languages.nemo import tree
 from deltalog.languages.nemo.file_use import FileUse
 from deltalog.languages.nemo.files import other_exports
-from deltalog.languages.nemo.functions import COMPARISONS, NEMO
+from deltalog.languages.nemo.functions import NEMO
 from deltalog.languages.nemo.parser import Parser, Statement
 from deltalog.languages.protocol import Unit
 from deltalog.languages.tokens import Unexpected
@@ -201,10 +202,11 @@ class _Lowering:
 
     @staticmethod
     def _applied(function: str, arguments: tuple[Expression, ...], span: Span | None) -> Call:
-        if function in COMPARISONS:
+        name = NEMO.get(function, function)
+        if name in COMPARISONS:
             left, right = arguments
-            return _compared(COMPARISONS[function], left, right, span)
-        return Call(function if function in ("+", "-", "*") else NEMO[function], arguments, span)
+            return _compared(name, left, right, span)
+        return Call(name, arguments, span)
 
 
 class _Body:

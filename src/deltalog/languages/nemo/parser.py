@@ -26,7 +26,7 @@ from deltalog.core.terms import IRI, RDF, XSD, Literal, Value
 from deltalog.functions.nemo_functions import finite, float32, literal_value
 from deltalog.functions.signatures import in_words
 from deltalog.languages.nemo import tree
-from deltalog.languages.nemo.functions import NEMO, arguments
+from deltalog.languages.nemo.functions import AGGREGATES, NEMO, arguments
 from deltalog.languages.nemo.lexer import MAX_DEPTH, term_end, words
 from deltalog.languages.tokens import Cursor, Token, Unexpected
 
@@ -271,7 +271,7 @@ class Parser(Cursor[Token]):
             is_boolean = word.text in ("true", "false")
             return Constant(word.text == "true") if is_boolean else Constant(self._iri(word))
         if word.kind != "name" or word.text.upper() not in NEMO:
-            hint = f"Functions are {' '.join(NEMO)}."
+            hint = f"Functions are {' '.join(sorted(NEMO))}."
             raise Unexpected(f"there is no function `{word.text}`", word.span, hint)
         self.expect("(")
         terms = self._terms(")")
@@ -283,8 +283,9 @@ class Parser(Cursor[Token]):
 
     def _aggregate(self, word: Token) -> tree.Aggregated:
         name = word.text[1:].lower()
-        if name not in ("count", "sum", "min", "max"):
-            raise Unexpected(f"there is no aggregate `{word.text}`", word.span, "Aggregates are #count #sum #min #max.")
+        if name not in AGGREGATES:
+            hint = f"Aggregates are {' '.join(f'#{each}' for each in AGGREGATES)}."
+            raise Unexpected(f"there is no aggregate `{word.text}`", word.span, hint)
         self.expect("(")
         terms = self._terms(")")
         if not terms:

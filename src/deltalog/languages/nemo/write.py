@@ -32,25 +32,21 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, NUMERIC, BlankNode, Literal, Value, datatype, lexical
+from deltalog.functions import registry
+from deltalog.functions.function import NEMO
 from deltalog.functions.nemo_functions import FLOAT
+from deltalog.functions.registry import FUNCTIONS
 from deltalog.languages import writer
 from deltalog.languages.deltalog.named_file import OwnFile
-from deltalog.languages.nemo import functions as nemo_functions
 from deltalog.languages.nemo.file_use import FileUse
-from deltalog.languages.nemo.functions import NEMO
+from deltalog.languages.nemo.functions import NEMO as NAMES
 from deltalog.languages.protocol import Unit
 from deltalog.languages.rule_map import RuleMap, all_variables, new_names
 from deltalog.languages.writer import CannotSay
 
-_NAMES = {
-    **{function: name for name, function in NEMO.items() if function.isidentifier()},
-    **{function: function.upper() for function in writer.CAPITALS},
-    **{"band": "BITAND", "bor": "BITOR", "bxor": "BITXOR"},
-}
-_COMPARED = {operator: name for name, operator in nemo_functions.COMPARISONS.items()}
 _NOT_IN_IRI = re.compile(r'[<>\s"{}|^`\\]|^[=-]')
 _NEMO_TYPES = {"string": "string", "int": "int", "float": "double"}
-_AGGREGATES = ("count", "sum", "min", "max")
+_AGGREGATES = tuple(registry.aggregates_named(NEMO).values())
 _ORDER = "`<` and its like compare numbers alone in Nemo, and texts here, too"
 _EQUALITY = "`=` and `!=` compare values in Nemo: 1 is not 1.0 there"
 
@@ -167,7 +163,7 @@ def _is_number(side: Expression) -> bool:
         case Constant(value):
             return isinstance(value, int | float) and not isinstance(value, bool)
         case Call(function):
-            return function in ("+", "-", "*", "/", "%", "nemo_div", "strlen")
+            return FUNCTIONS[function].gives.is_number
     return False
 
 
@@ -227,7 +223,7 @@ def _atom(atom: Atom, marks: dict[Variable, str] | None = None, aggregate: dict[
 
 
 def _predicate(name: str) -> str:
-    return name if writer.PLAIN_NAME.fullmatch(name) and name.upper() not in NEMO else _iri(name)
+    return name if writer.PLAIN_NAME.fullmatch(name) and name.upper() not in NAMES else _iri(name)
 
 
 def _term(term: Term, mark: str = "?") -> str:
@@ -243,25 +239,11 @@ def _expression(expression: Expression) -> str:
     if not isinstance(expression, Call):
         return _term(expression)
     arguments = [_expression(argument) for argument in expression.arguments]
-    match expression.function, arguments:
-        case ("+" | "-" | "*") as sign, [left, right]:
-            return f"({left} {sign} {right})"
-        case "-", [only]:
-            return f"(0 - {only})"
-        case "/", [left, right]:
-            return f"(({left} * 1.0) / {right})"
-        case "nemo_div", [left, right]:
-            return f"({left} / {right})"
-        case "%", [left, right]:
-            return f"REM(REM({left}, {right}) + {right}, {right})"
-        case "sameterm", [left, right]:
-            return f"EQUALITY({left}, {right})"
-        case "!", [only] if _is_comparison(expression.arguments[0]):
-            return f"NOT({only})"
-        case function, [left, right] if function in _COMPARED:
-            return f"{_COMPARED[function]}({left}, {right})"
-        case function, _ if function in _NAMES:
-            return f"{_NAMES[function]}({', '.join(arguments)})"
+    if expression.function == "!" and _is_comparison(expression.arguments[0]):
+        return f"NOT({arguments[0]})"
+    text = registry.written(NEMO, expression.function, arguments)
+    if text is not None:
+        return text
     raise CannotSay(f"Nemo has no `{expression.function}` that means the same")
 
 

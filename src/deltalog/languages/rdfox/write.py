@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltalog.core.errors import Diagnostic
-from deltalog.core.operators import COMPARISONS
 from deltalog.core.rule_text import print_iri, print_value, quoted
 from deltalog.core.rules import (
     TRIPLE,
@@ -27,34 +26,13 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, BlankNode, Value
+from deltalog.functions import registry
+from deltalog.functions.function import RDFOX
 from deltalog.languages import writer
 from deltalog.languages.protocol import Unit
 from deltalog.languages.writer import CannotSay
 
-_SAME = {
-    *writer.CAPITALS,
-    *(
-        "abs",
-        "ceil",
-        "floor",
-        "round",
-        "str",
-        "concat",
-        "ucase",
-        "lcase",
-        "replace",
-        "if",
-        "coalesce",
-        "isiri",
-        "isblank",
-        "isliteral",
-        "datatype",
-        "sameterm",
-    ),
-    *("min", "max", "sqrt", "pow"),
-}
-_INFIX = {*COMPARISONS, "+", "-", "*", "/", "&&", "||"}
-_AGGREGATES = {"count", "sum", "min", "max", "avg"}
+_AGGREGATES = tuple(registry.aggregates_named(RDFOX).values())
 
 
 class RdfoxWriter(writer.Writer):
@@ -137,10 +115,7 @@ def _expression(expression: Expression) -> str:
         return _term(expression)
     arguments = [_expression(argument) for argument in expression.arguments]
     function = expression.function
-    if len(arguments) == 1 and function in ("-", "!"):
-        return f"({function}{arguments[0]})"
-    if function in _INFIX:
-        return f"({arguments[0]} {function} {arguments[1]})"
-    if function in _SAME:
-        return f"{function.upper()}({', '.join(arguments)})"
+    text = registry.written(RDFOX, function, arguments)
+    if text is not None:
+        return text
     raise CannotSay(f"RDFox has no `{function}` that means the same")

@@ -6,13 +6,14 @@ iri-string give values to variables, so the equalities of datatypes are written 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from deltalog.core.operators import CASTS
+from deltalog.core.operators import CASTS, COMPARISONS
 from deltalog.core.rules import Call, Constant, Expression
 from deltalog.core.terms import IRI, RDF, XSD
+from deltalog.functions import registry
 from deltalog.functions.datatypes import in_value_space
-from deltalog.functions.signatures import ANY_NUMBER
+from deltalog.functions.function import ANY_NUMBER, RIF, Function
 
 PREDICATE = "http://www.w3.org/2007/rif-builtin-predicate#"
 FUNCTION = "http://www.w3.org/2007/rif-builtin-function#"
@@ -26,8 +27,8 @@ class NoBuiltIn(Exception):
     """A built-in that is not known, or not with so many arguments; the message says which."""
 
 
-def _as(function: str, least: int, most: int | None = None) -> BuiltIn:
-    return least, most or least, lambda *arguments: Call(function, arguments)
+def _as(function: Function) -> BuiltIn:
+    return function.least, function.most, lambda *arguments: Call(function.name, arguments)
 
 
 def _equal(a: Expression, b: Expression) -> Expression:
@@ -71,56 +72,32 @@ def _not_identical(a: Expression, b: Expression) -> Expression:
     return _both(_both(Call("isliteral", (a,)), Call("isliteral", (b,))), Call("!=", (a, b)))
 
 
-_COMPARISONS = {
-    "equal": (2, 2, _equal),
-    "not-equal": _as("!=", 2),
-    "less-than": _as("<", 2),
-    "greater-than": _as(">", 2),
-    "less-than-or-equal": _as("<=", 2),
-    "greater-than-or-equal": _as(">=", 2),
-}
 _COMPARED = ("numeric", "boolean", "date", "dateTime")
-PREDICATES: dict[str, BuiltIn] = {
-    **{f"{type_}-{name}": built_in for type_ in _COMPARED for name, built_in in _COMPARISONS.items()},
-    "contains": _as("contains", 2),
-    "starts-with": _as("strstarts", 2),
-    "ends-with": _as("strends", 2),
-    "matches": _as("regex", 2, 3),
-    "matches-language-range": (2, 2, lambda text, wanted: Call("langmatches", (Call("lang", (text,)), wanted))),
-    "literal-not-identical": (2, 2, _not_identical),
-    "iri-string": (2, 2, lambda iri, text: _both(Call("isiri", (iri,)), Call("=", (text, Call("str", (iri,)))))),
-    "is-list": (1, 1, lambda items: Call(">=", (Call("arity", (items,)), Constant(0)))),
+_OWN: dict[str, BuiltIn] = {
+    "pred:equal": (2, 2, _equal),
+    "pred:matches-language-range": (2, 2, lambda text, wanted: Call("langmatches", (Call("lang", (text,)), wanted))),
+    "pred:literal-not-identical": (2, 2, _not_identical),
+    "pred:iri-string": (2, 2, lambda iri, text: _both(Call("isiri", (iri,)), Call("=", (text, Call("str", (iri,)))))),
+    "pred:is-list": (1, 1, lambda items: Call(">=", (Call("arity", (items,)), Constant(0)))),
+    "func:numeric-mod": (2, 2, _modulo),
+    "func:compare": (2, 2, _compare),
+    "func:string-join": (2, ANY_NUMBER, _join),
+    "func:replace": (3, 4, _replace),
+    "func:get": (2, 2, _get),
 }
-FUNCTIONS: dict[str, BuiltIn] = {
-    "numeric-add": _as("+", 2),
-    "numeric-subtract": _as("-", 2),
-    "numeric-multiply": _as("*", 2),
-    "numeric-divide": _as("/", 2),
-    "numeric-integer-divide": _as("div", 2),
-    "numeric-integer-mod": _as("rem", 2),
-    "numeric-mod": (2, 2, _modulo),
-    "not": _as("!", 1),
-    "compare": (2, 2, _compare),
-    "concat": _as("concat", 1, ANY_NUMBER),
-    "string-join": (2, ANY_NUMBER, _join),
-    "substring": _as("substr", 2, 3),
-    "string-length": _as("strlen", 1),
-    "upper-case": _as("ucase", 1),
-    "lower-case": _as("lcase", 1),
-    "encode-for-uri": _as("encode_for_uri", 1),
-    "substring-before": _as("strbefore", 2),
-    "substring-after": _as("strafter", 2),
-    "replace": (3, 4, _replace),
-    **{f"{part}-from-{type_}": _as(part, 1) for part in ("year", "month", "day") for type_ in ("date", "dateTime")},
-    **{f"{part}-from-dateTime": _as(part, 1) for part in ("hours", "minutes", "seconds", "timezone")},
-    "PlainLiteral-from-string-lang": _as("strlang", 2),
-    "string-from-PlainLiteral": _as("str", 1),
-    "lang-from-PlainLiteral": _as("lang", 1),
-    "PlainLiteral-length": _as("strlen", 1),
-    "make-list": _as("tuple", 0, ANY_NUMBER),
-    "count": _as("arity", 1),
-    "get": (2, 2, _get),
-}
+
+
+def _built_ins(prefix: str) -> Iterator[tuple[str, BuiltIn]]:
+    """The built-ins of a namespace by their names; a comparison is one for each type."""
+    named = registry.named(RIF)
+    for name, built_in in ({name: _as(each) for name, each in named.items()} | _OWN).items():
+        space, _, local = name.partition(":")
+        if space == prefix:
+            compares = name in named and named[name].name in COMPARISONS
+            yield from ((f"{type_}-{local}", built_in) for type_ in _COMPARED) if compares else [(local, built_in)]
+
+
+PREDICATES, FUNCTIONS = dict(_built_ins("pred")), dict(_built_ins("func"))
 
 
 def condition(name: str, arguments: tuple[Expression, ...]) -> Expression:
@@ -133,7 +110,7 @@ def condition(name: str, arguments: tuple[Expression, ...]) -> Expression:
 def value(name: str, arguments: tuple[Expression, ...]) -> Expression:
     """The value of an external function; NoBuiltIn if there is no expression for it."""
     found = FUNCTIONS.get(name.removeprefix(FUNCTION)) if name.startswith(FUNCTION) else None
-    return _built("function", name, _as(name, 1) if name in CASTS else found, arguments)
+    return _built("function", name, _as(registry.FUNCTIONS[name]) if name in CASTS else found, arguments)
 
 
 def _guard(local: str) -> BuiltIn | None:

@@ -32,7 +32,8 @@ from deltalog.core.rules import (
 )
 from deltalog.core.terms import IRI, RDF, RDF_TYPE, XSD, BlankNode, Value, literal
 from deltalog.functions.datatypes import in_value_space
-from deltalog.functions.scalar import ExpressionFails, evaluate, skolem
+from deltalog.functions.scalar import ExpressionFails, evaluate
+from deltalog.functions.skolem import skolem
 from deltalog.languages.rif.built_ins import NoBuiltIn, condition, value
 from deltalog.languages.rif.elements import RIF, Element, NotRifCore, read_elements
 

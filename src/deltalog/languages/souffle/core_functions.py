@@ -10,21 +10,19 @@ from dataclasses import replace
 
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Call, Constant, Expression, Rule, Term, Variable
-from deltalog.core.terms import XSD, Literal, Value
-from deltalog.functions.souffle_functors import PREFIX, RECORD, fields_of
+from deltalog.core.terms import Literal, Value
+from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
+from deltalog.functions.function import Sort
+from deltalog.functions.registry import FUNCTIONS
+from deltalog.functions.souffle_functors import RECORD, fields_of
 from deltalog.languages.protocol import Unit
 from deltalog.languages.rule_map import RuleMap, new_names
 from deltalog.languages.writer import CannotSay, attempted
 
-_INTEGERS = {"+": "+", "-": "-", "*": "*", "/": "div", "%": "rem", "&": "band", "|": "bor", "^": "bxor"}
-_INTEGERS |= {"<<": "bshl", ">>": "bshr", "min": "min", "max": "max"}
-_FLOATS = {each: each for each in ("+", "-", "*", "/", "min", "max")} | {"**": "pow"}
 _LOGICAL = {"&&": "&&", "||": "||"}
-_SAME = {"cat": "concat", "strlen": "strlen", "i>s": "str", "u>s": "str", "record": "tuple", "smin": "min"} | {
-    **{"smax": "max", "s>i": XSD + "integer", "s>f": XSD + "double", "i>f": XSD + "double", "u>f": XSD + "double"}
-}
 _BITS = "integers have 64 bits here, and 32 in Soufflé: what wraps around there does not"
 _PRECISION = "floats have double precision here, and single in Soufflé"
+_DIFFERENCES = {Sort.INTEGER: {_BITS: None}, Sort.NUMBER: {_PRECISION: None}}  # of what takes such numbers
 
 
 class CoreFunctions(RuleMap):
@@ -52,18 +50,13 @@ class CoreFunctions(RuleMap):
 
     def _replaced(self, name: str, arguments: tuple[Expression, ...]) -> Expression:
         letter, operator = name[:1], name[1:]
-        if name in _SAME:
-            return Call(_SAME[name], arguments)
         if operator == "wrap" or name in ("i>u", "u>i"):
             return arguments[0]
         if operator == "neg" and letter in "if":
             return Call("-", arguments)
-        if letter in "iu" and operator in _INTEGERS:
-            self.differences[_BITS] = None
-            return Call(_INTEGERS[operator], arguments)
-        if letter == "f" and operator in _FLOATS:
-            self.differences[_PRECISION] = None
-            return Call(_FLOATS[operator], arguments)
+        if core := FUNCTIONS[PREFIX + name].core:
+            self.differences |= _DIFFERENCES.get(FUNCTIONS[PREFIX + name].sort_of(0), {})
+            return Call(core, arguments)
         if letter in "iu" and operator in _LOGICAL:
             sides = tuple(Call("!=", (side, Constant(0))) for side in arguments)
             return Call("if", (Call(_LOGICAL[operator], sides), Constant(1), Constant(0)))

@@ -42,16 +42,20 @@ from deltalog.core.rules import (
     Span,
 )
 from deltalog.core.terms import Value
+from deltalog.functions import registry
+from deltalog.functions.function import SOUFFLE
+from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
 from deltalog.functions.ordered import COUNTER, ITERATION
+from deltalog.functions.registry import FUNCTIONS
 from deltalog.functions.scalar import ExpressionFails, evaluate
-from deltalog.functions.souffle_functors import NIL, PREFIX, signed, single, unsigned
+from deltalog.functions.souffle_functors import NIL, signed, single, unsigned
 from deltalog.languages.souffle import tree
 from deltalog.languages.souffle.normalise import Normaliser, grounded, replaced
 from deltalog.languages.souffle.types import CONVERSIONS, LETTER, NUMERIC, Inference, Types, integer
 from deltalog.program.procedures import AskedAggregate
 
 _WRAPPED = ("sum", "mean")  # whose results may need more bits
-AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "mean": "avg"}
+AGGREGATES = registry.aggregates_named(SOUFFLE)
 
 
 @dataclass
@@ -456,12 +460,12 @@ class Conjunction:
         if name.startswith("to_"):
             base = {"to_float": "float", "to_number": "number", "to_string": "symbol", "to_unsigned": "unsigned"}[name]
             return self._converted(arguments[0], self.inference.base_of(arguments[0]), base, span)
-        if name in ("cat", "strlen", "substr", "ord"):
+        if PREFIX + name in FUNCTIONS:
             return self._ordinal(arguments[0], span) if name == "ord" else self._call(name, arguments, span)
         base = self.inference.base_of(functor)
         if base == "symbol" and name == "+":
             return self._call("cat", arguments, span)
-        if base not in LETTER or f"{PREFIX}{LETTER[base]}{name}" not in _KNOWN:
+        if base not in LETTER or f"{PREFIX}{LETTER[base]}{name}" not in FUNCTIONS:
             self.failed = True
             message = f"there is no `{name}` for values of the type {base}"
             self.lowering.diagnostics.append(Diagnostic(message, span))
@@ -740,12 +744,6 @@ def _defines_aggregate(part: tree.BodyNode) -> bool:
     return isinstance(part, tree.Comparison) and isinstance(part.right, tree.AggregateNode)
 
 
-_KNOWN = frozenset(
-    f"{PREFIX}{letter}{name}"
-    for letter in "iuf"
-    for name in ("+", "-", "*", "/", "%", "**", "&", "|", "^", "<<", ">>", ">>>", "&&", "||", "^^", "~", "!", "neg")
-    if letter != "f" or name in ("+", "-", "*", "/", "**", "neg")
-) | {f"{PREFIX}{letter}{name}" for letter in "iufs" for name in ("min", "max")}
 _GROUND = "Mention it in an atom without negation, or give it a value with `=`."
 
 

@@ -23,18 +23,19 @@ from typing import TypeVar
 
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Source, Span
+from deltalog.functions import registry
+from deltalog.functions.function import ANY_NUMBER, SOUFFLE
 from deltalog.languages.souffle import tree
 from deltalog.languages.souffle.tokens import Preprocessor, unescaped
 from deltalog.languages.tokens import Cursor, Token, Unexpected
 
 T = TypeVar("T")
 
-AGGREGATES = ("count", "sum", "min", "max", "mean")
+AGGREGATES = tuple(registry.aggregates_named(SOUFFLE))
+_CONVERSIONS = ("to_float", "to_number", "to_string", "to_unsigned")
 FUNCTORS = {  # how many arguments each takes
-    **{"cat": (1, 99), "ord": (1, 1), "range": (2, 3), "strlen": (1, 1), "substr": (3, 3), "min": (2, 99)},
-    **{"max": (2, 99), "to_float": (1, 1), "to_number": (1, 1), "to_string": (1, 1), "to_unsigned": (1, 1)},
-    **{"itou": (1, 1), "itof": (1, 1), "utoi": (1, 1), "utof": (1, 1), "ftoi": (1, 1), "ftou": (1, 1)},
-    **{"lnot": (1, 1), "bnot": (1, 1)},
+    **{name: (each.least, each.most) for name, each in registry.named(SOUFFLE).items()},
+    **{"range": (2, 3), **dict.fromkeys(_CONVERSIONS, (1, 1))},
 }
 QUALIFIERS = (
     *("overridable", "inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete", "eqrel", "output"),
@@ -52,8 +53,8 @@ _BINARY: tuple[dict[str, str], ...] = (  # from the weakest on
     {"+": "+", "-": "-"},
     {"*": "*", "/": "/", "%": "%"},
 )
-_WORDS = ("match", "contains", "true", "false", "nil", "as", "autoinc", "recursive_iteration_cnt", "_")
-_RESERVED = frozenset((*FUNCTORS, *AGGREGATES, *_WORDS, *(word for level in _BINARY for word in level)))
+_OTHERS = ("match", "contains", "true", "false", "nil", "as", "autoinc", "recursive_iteration_cnt", "_")
+WORDS = frozenset((*FUNCTORS, *AGGREGATES, *_OTHERS, *(word for level in _BINARY for word in level)))
 _IO = ("input", "output", "printsize", "limitsize")
 
 
@@ -387,7 +388,7 @@ class Parser(Cursor[Token]):
         return self.atom() if self._is_atom() else self.comparison()
 
     def _is_atom(self) -> bool:
-        if self.next.kind != "name" or self.next.text in _RESERVED:
+        if self.next.kind != "name" or self.next.text in WORDS:
             return False
         i = self.at + 1
         while self.tokens[i].text == "." and self.tokens[i + 1].kind == "name":
@@ -531,7 +532,9 @@ class Parser(Cursor[Token]):
         arguments = self.listed(self.argument, ")")
         least, most = FUNCTORS[name.text]
         if not least <= len(arguments) <= most:
-            wanted = str(least) if least == most else f"at least {least}" if most == 99 else f"{least} to {most}"
+            wanted = (
+                str(least) if least == most else f"at least {least}" if most == ANY_NUMBER else f"{least} to {most}"
+            )
             raise Unexpected(f"{name.text} takes {wanted} arguments", self.since(name.span), "Check the arguments.")
         return tree.Functor(self.since(name.span), {"lnot": "!", "bnot": "~"}.get(name.text, name.text), arguments)
 

@@ -34,7 +34,7 @@ from deltalog.core.rules import (
     Variable,
     variables,
 )
-from deltalog.functions.souffle_functors import PREFIX
+from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
 from deltalog.program.dependency import DependencyGraph
 
 RECORD, FIELD, IS_RECORD, IS = (PREFIX + name for name in ("record", "field", "isrecord", "is"))

@@ -12,20 +12,25 @@ from dataclasses import dataclass, field
 
 from deltalog.core.errors import Diagnostic
 from deltalog.core.rules import Span
+from deltalog.functions import registry
+from deltalog.functions.function import SOUFFLE, Sort
+from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
 from deltalog.languages.souffle import tree
 from deltalog.languages.souffle.parser import COMPARISONS
 
 PRIMITIVE = ("symbol", "number", "unsigned", "float")
 NUMERIC = ("number", "unsigned", "float")
 LETTER = {"symbol": "s", "number": "i", "unsigned": "u", "float": "f"}
-CONVERSIONS = {  # from what, to what
-    "itou": ("number", "unsigned"),
-    "itof": ("number", "float"),
-    "utoi": ("unsigned", "number"),
-    "utof": ("unsigned", "float"),
-    "ftoi": ("float", "number"),
-    "ftou": ("float", "unsigned"),
+_NAMES = {letter: type_ for type_, letter in LETTER.items()}
+_FIXED = {  # functors with types of their own
+    name: each for name, each in registry.named(SOUFFLE).items() if each.name == PREFIX + name
 }
+CONVERSIONS = {  # from what, to what
+    name: (_NAMES[each.name[-3]], _NAMES[each.name[-1]])
+    for name, each in registry.named(SOUFFLE).items()
+    if each.name[-2] == ">"
+}
+_BASES = {Sort.TEXT: "symbol", Sort.INTEGER: "number"}
 _TO = {"to_float": "float", "to_number": "number", "to_string": "symbol", "to_unsigned": "unsigned"}
 _INTEGERS_ONLY = ("%", "&", "|", "^", "<<", ">>", ">>>", "&&", "||", "^^", "~", "!")
 
@@ -257,12 +262,7 @@ class Inference:
             self.expect(argument, type_)
         if name in CONVERSIONS:
             return CONVERSIONS[name][1]
-        match name:
-            case "cat" | "substr":
-                return "symbol"
-            case "strlen" | "ord":
-                return "number"
-        return self._same_types(functor)
+        return _BASES[_FIXED[name].gives] if name in _FIXED else self._same_types(functor)
 
     def _same_types(self, functor: tree.Functor) -> str | None:
         """The type of an operator whose arguments have the type of its result."""
@@ -276,7 +276,7 @@ class Inference:
         return plain
 
     def _like_result(self, functor: tree.Functor) -> Sequence[tree.Argument]:
-        if functor.name in _TO or functor.name in CONVERSIONS or functor.name in ("cat", "strlen", "ord", "substr"):
+        if functor.name in _TO or functor.name in CONVERSIONS or functor.name in _FIXED:
             return ()
         return functor.arguments
 
@@ -446,13 +446,8 @@ def integer(text: str) -> int:
 
 def argument_types(functor: tree.Functor) -> tuple[str, ...]:
     """The types of the arguments of a functor, where they do not depend on those of others."""
-    match functor.name:
-        case "cat":
-            return ("symbol",) * len(functor.arguments)
-        case "strlen":
-            return ("symbol",)
-        case "substr":
-            return ("symbol", "number", "number")
+    if (fixed := _FIXED.get(functor.name)) is not None and fixed.sort_of(0) in _BASES:
+        return tuple(_BASES[fixed.sort_of(position)] for position in range(len(functor.arguments)))
     return CONVERSIONS[functor.name][:1] if functor.name in CONVERSIONS else ()
 
 

@@ -35,43 +35,28 @@ from deltalog.core.rules import (
     Variable,
 )
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
+from deltalog.functions import registry
+from deltalog.functions.function import SOUFFLE, Sort
+from deltalog.functions.registry import FUNCTIONS
 from deltalog.languages import writer
 from deltalog.languages.deltalog.named_file import OwnFile
 from deltalog.languages.protocol import Unit
 from deltalog.languages.rule_map import RuleMap, new_names
+from deltalog.languages.souffle.parser import WORDS
 from deltalog.languages.writer import CannotSay
 
 TypedColumn = tuple[object, ...]
 OTHER = "value of another kind"
-_ARITHMETIC = {"+": "+", "-": "-", "*": "*"}
-_NUMBERS = {"div": "/", "rem": "%", "band": "band", "bor": "bor", "bxor": "bxor", "bshl": "bshl", "bshr": "bshr"}
-_RESULTS = {
-    "%": "number",
-    "strlen": "number",
-    "concat": "symbol",
-    "substr": "symbol",
-    **dict.fromkeys(_NUMBERS, "number"),
-}
-_ARGUMENTS = {
-    "%": "number",
-    "strlen": "symbol",
-    "concat": "symbol",
-    "contains": "symbol",
-    **dict.fromkeys(_NUMBERS, "number"),
-}
 _BITS = "integers have 32 bits in Soufflé, and 64 here: results beyond that wrap around there"
 _PRECISION = "floats have single precision in Soufflé, and double here"
 _LARGEST, _SMALLEST = 3.4028235e38, 1.1754944e-38  # of floats of 32 bits
-RESERVED = frozenset(
-    (
-        *("acos", "acosh", "as", "asin", "asinh", "atan", "atanh", "autoinc", "band", "bnot", "bor", "bshl", "bshr"),
-        *("bshru", "bxor", "cat", "contains", "cos", "cosh", "count", "exp", "false", "ftoi", "ftou", "itof", "itou"),
-        *("land", "lnot", "log", "lor", "lxor", "match", "max", "mean", "min", "nil", "ord", "range", "sin", "sinh"),
-        *("strlen", "substr", "sum", "tan", "tanh", "to_float", "to_number", "to_string", "to_unsigned", "true"),
-        *("recursive_iteration_cnt", "utof", "utoi", "inline", "eqrel", "brie", "btree", "overridable", "magic"),
-    )
-)  # words of Soufflé's language, which name no relations and no variables
-_AGGREGATES = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "mean"}
+_OTHER_WORDS = (  # of Soufflé's language that its reader here has no use for
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "sin", "sinh", "tan", "tanh"),
+    *("inline", "eqrel", "brie", "btree", "overridable", "magic"),
+)
+RESERVED = frozenset((*WORDS, *_OTHER_WORDS))  # words of Soufflé's language, which name no relations and no variables
+_AGGREGATES = {name: word for word, name in registry.aggregates_named(SOUFFLE).items()}
+_TYPES = {Sort.INTEGER: "number", Sort.TEXT: "symbol"}
 
 
 class ColumnTypes:
@@ -187,16 +172,17 @@ class SouffleWriter(writer.Writer):
             case Constant(value):
                 self.types.give(node, _type(value), span)
             case Call(function, arguments):
-                if function in _RESULTS:
-                    self.types.give(node, _RESULTS[function], span)
-                if function in _ARITHMETIC:
+                result = _result(function)
+                if result is not None:
+                    self.types.give(node, result, span)
+                elif _is_operator(function):
                     self.types.compute(node)
-                for argument in arguments:
+                for position, argument in enumerate(arguments):
                     inner: TypedColumn = node
-                    if function in _RESULTS:
+                    if result is not None:
                         inner = ("argument", rule, id(argument))
-                        if function in _ARGUMENTS:
-                            self.types.give(inner, _ARGUMENTS[function], span)
+                        if (type_ := _argument(function, position)) is not None:
+                            self.types.give(inner, type_, span)
                     self._has(rule, argument, inner, span)
 
     # Declarations
@@ -298,24 +284,29 @@ class SouffleWriter(writer.Writer):
         if not isinstance(expression, Call):
             return _term(expression)
         arguments = [self._expression(number, argument) for argument in expression.arguments]
-        match expression.function, arguments:
-            case function, [left, right] if function in _ARITHMETIC or function in _NUMBERS:
-                return f"({left} {({**_ARITHMETIC, **_NUMBERS})[function]} {right})"
-            case "-", [only]:
-                return f"(-{only})"
-            case "%", [left, right]:  # with the sign of the divisor
-                return f"((({left} % {right}) + {right}) % {right})"
-            case "bnot", [only]:
-                return f"(bnot {only})"
-            case "strlen", [only]:
-                return f"strlen({only})"
-            case "substr", [text, start, length]:
-                return f"substr({text}, {start} - 1, {length})"
-            case "concat", _:
-                return f"cat({', '.join(arguments)})" if len(arguments) > 1 else arguments[0]
-            case ("min" | "max") as function, _:
-                return f"{function}({', '.join(arguments)})"
+        text = registry.written(SOUFFLE, expression.function, arguments)
+        if text is not None:
+            return text
         raise CannotSay(f"Soufflé has no `{expression.function}` that means the same")
+
+
+def _result(function: str) -> str | None:
+    """The type of the result of a function, if it does not depend on those of its arguments."""
+    record = FUNCTIONS[function]
+    if not record.forms_in(SOUFFLE):
+        return None
+    return "number" if function == "%" else _TYPES.get(record.gives)
+
+
+def _argument(function: str, position: int) -> str | None:
+    """The type of an argument, which is that of the result where rules take any value."""
+    sort = FUNCTIONS[function].sort_of(position)
+    return _TYPES.get(sort) if sort in _TYPES else _result(function)
+
+
+def _is_operator(function: str) -> bool:
+    """Whether a function is an operator between two numbers, the result of which may need more than 32 bits."""
+    return any(form.startswith("({0} ") and form.endswith(" {1})") for form in FUNCTIONS[function].forms_in(SOUFFLE))
 
 
 def _type(value: Value) -> str:
@@ -352,7 +343,7 @@ def _differences(literal: BodyLiteral) -> Iterator[str]:
             if any(call.function == "sum" for call in calls):
                 yield _BITS
         case Filter(expression) | Bind(expression):
-            if any(function in _ARITHMETIC or function in _NUMBERS for function in _functions(expression)):
+            if any(map(_is_operator, _functions(expression))):
                 yield _BITS
 
 

@@ -75,9 +75,6 @@ class Aggregation:
     separator: str = " "  # of GROUP_CONCAT
 
 
-# Operations with a new value for each solution; their last arguments are what makes a solution different.
-FRESH_PER_SOLUTION = frozenset(("rand", "uuid", "struuid", "bnode", "bnode of"))
-
 Expr = Variable | Constant | Operation | Exists | Aggregation
 
 # Graph patterns

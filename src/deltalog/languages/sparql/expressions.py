@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from deltalog.core.operators import CASTS
 from deltalog.core.rules import Call, Constant, Expression, Variable
 from deltalog.core.terms import XSD
-from deltalog.functions.sparql_operators import CASTS, CONDITIONS, FUNCTIONS, PREFIX, UNBOUND
-from deltalog.languages.sparql.algebra import FRESH_PER_SOLUTION, Expr, Operation
+from deltalog.functions.function import SPARQL_PREFIX as PREFIX
+from deltalog.functions.function import Sort
+from deltalog.functions.registry import FUNCTIONS
+from deltalog.functions.sparql_operators import UNBOUND
+from deltalog.languages.sparql.algebra import Expr, Operation
 from deltalog.languages.sparql.token_reader import refuse
 
 FAILS: Expression = Call("coalesce", ())
 NOTHING = Constant(UNBOUND)
-_RULES_OWN = frozenset(("&&", "||", "!", "sameterm"))  # conditions that rules have, too
 
 
 def is_bound(variable: Variable) -> Expression:
@@ -80,11 +83,11 @@ class ExpressionScope:
             case "coalesce" | "sameterm":
                 return Call(name, tuple(map(self.expression, given)))
         arguments = tuple(map(self.expression, given))
-        if name in FRESH_PER_SOLUTION:
-            arguments += self.solution
-        elif name not in FUNCTIONS:
+        if PREFIX + name not in FUNCTIONS:
             casts = ", ".join(f"xsd:{cast.removeprefix(XSD)}" for cast in CASTS)
             refuse(f"the function <{name}>", f"the functions with an IRI are the casts {casts}")
+        if FUNCTIONS[PREFIX + name].instead:  # of what makes a solution different from all others, too
+            arguments += self.solution
         return Call(PREFIX + name, arguments)
 
     def _among(self, left: Expression, others: Sequence[Expr]) -> Expression:
@@ -111,6 +114,6 @@ def _condition(expression: Expression) -> Expression:
     match expression:
         case Constant(bool()):
             return expression
-        case Call(function) if function in _RULES_OWN or function.removeprefix(PREFIX) in CONDITIONS:
+        case Call(function) if FUNCTIONS[function].gives is Sort.TRUTH:
             return expression
     return Call(PREFIX + "boolean", (expression,))

@@ -6,34 +6,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from deltalog.core.operators import CASTS
 from deltalog.core.rules import Constant
-from deltalog.functions.sparql_operators import CASTS
+from deltalog.functions import registry
+from deltalog.functions.function import ANY_NUMBER, SPARQL
 from deltalog.languages.sparql.algebra import Aggregation, Exists, Expr, GroupPattern, Operation
 from deltalog.languages.sparql.token_reader import Reader
 from deltalog.languages.sparql.tokens import QueryToken, text_of
 
-ANY_NUMBER = 1_000_000  # of arguments
 MAX_CHAINED_OPERATORS = 200  # operators, each of which is two of the 1,000 calls that Python nests when it is evaluated
 
+_NAMED = registry.named(SPARQL)
 # How many arguments a function has, at least and at most.
 ARGUMENTS: dict[str, tuple[int, int]] = {
-    **dict.fromkeys(("STR", "LANG", "DATATYPE", "IRI", "URI", "ABS", "CEIL", "FLOOR", "ROUND", "STRLEN"), (1, 1)),
-    **dict.fromkeys(("UCASE", "LCASE", "ENCODE_FOR_URI"), (1, 1)),
-    **dict.fromkeys(("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TIMEZONE", "TZ"), (1, 1)),
-    **dict.fromkeys(("MD5", "SHA1", "SHA256", "SHA384", "SHA512"), (1, 1)),
-    **dict.fromkeys(("ISIRI", "ISURI", "ISBLANK", "ISLITERAL", "ISNUMERIC"), (1, 1)),
-    **dict.fromkeys(("LANGMATCHES", "CONTAINS", "STRSTARTS", "STRENDS", "STRBEFORE", "STRAFTER"), (2, 2)),
-    **dict.fromkeys(("STRLANG", "STRDT", "SAMETERM"), (2, 2)),
-    **dict.fromkeys(("REGEX", "SUBSTR"), (2, 3)),
-    **dict.fromkeys(("CONCAT", "COALESCE"), (0, ANY_NUMBER)),
-    "REPLACE": (3, 4),
-    "IF": (3, 3),
+    **{name: (each.least, each.most) for name, each in _NAMED.items() if not each.instead},
+    **{"SAMETERM": (2, 2), "COALESCE": (0, ANY_NUMBER), "IF": (3, 3)},
 }
-FRESH: dict[str, tuple[int, int]] = {  # with a new value for each solution, or for each execution
-    **dict.fromkeys(("NOW", "RAND", "UUID", "STRUUID"), (0, 0)),
-    "BNODE": (0, 1),
-}
-AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+# With a new value for each solution, or for each execution.
+FRESH = {name: (each.least, each.most) for name, each in _NAMED.items() if each.instead}
+AGGREGATES = tuple(registry.aggregates_named(SPARQL))
 COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
 NESTED = "an aggregate cannot be inside of another one"
 

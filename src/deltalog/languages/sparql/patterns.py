@@ -53,7 +53,8 @@ from deltalog.core.rules import (
     Variable,
 )
 from deltalog.core.terms import Value
-from deltalog.functions.sparql_operators import PREFIX, UNBOUND
+from deltalog.functions.function import SPARQL_PREFIX as PREFIX
+from deltalog.functions.sparql_operators import UNBOUND
 from deltalog.languages.sparql import paths
 from deltalog.languages.sparql.algebra import (
     BGP,

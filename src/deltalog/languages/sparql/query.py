@@ -34,7 +34,7 @@ from deltalog.core.rules import (
 )
 from deltalog.core.terms import IRI
 from deltalog.functions.fresh_values import Execution
-from deltalog.functions.sparql_operators import PREFIX
+from deltalog.functions.function import SPARQL_PREFIX as PREFIX
 from deltalog.languages.sparql.algebra import Expr, Select, TripleTerms, in_scope
 from deltalog.languages.sparql.expressions import NOTHING, is_resource, or_unbound
 from deltalog.languages.sparql.graphs import ALL_GRAPHS, MERGED, ActiveGraph, Dataset

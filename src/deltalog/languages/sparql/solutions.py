@@ -13,7 +13,7 @@ from deltalog.core.extras import extra_package
 from deltalog.core.limits import checked, checked_sort
 from deltalog.core.render.html import html_preview
 from deltalog.core.terms import Value, key
-from deltalog.functions.scalar import sort_key
+from deltalog.functions.order import sort_key
 from deltalog.functions.sparql_operators import is_unbound
 from deltalog.languages.sparql.parse import Form
 

@@ -26,18 +26,13 @@ from deltalog.engines.spark.operators import reference
 from deltalog.engines.spark.operators.bindings import Bindings, fresh_name
 from deltalog.functions import scalar
 from deltalog.functions.failures import Tally, tally
+from deltalog.functions.function import Sort
+from deltalog.functions.registry import FUNCTIONS
 
 if TYPE_CHECKING:
     from deltalog.engines.spark.backend import SparkBackend
 
 TOO_LARGE = "deltalog: an integer beyond 2^62"
-_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-_ARITHMETIC = {"+": F.try_add, "-": F.try_subtract, "*": F.try_multiply}
 
 
 def where(rows: Bindings, condition: Expression, backend: SparkBackend) -> Bindings:
@@ -81,25 +76,29 @@ def _condition(condition: Expression, rows: Bindings, backend: SparkBackend) -> 
         case Call("=" | "!=", (left, right)) if backend.only_integers:
             same = _both(_id(left, rows, backend), _id(right, rows, backend), lambda a, b: a == b)
             return same if same is None or condition.function == "=" else ~same
-        case Call(function, (left, right)) if function in _COMPARISONS and _is_number(left, right):
-            return _both(_number(left, rows, backend), _number(right, rows, backend), _COMPARISONS[function])
-        case Call("&&", (left, right)):
-            return _both(_condition(left, rows, backend), _condition(right, rows, backend), lambda a, b: a & b)
-        case Call("||", (left, right)):
-            return _both(_condition(left, rows, backend), _condition(right, rows, backend), lambda a, b: a | b)
-        case Call("!", (inner,)):
-            inside = _condition(inner, rows, backend)
-            return None if inside is None else ~inside
+        case Call(function, arguments) if set(FUNCTIONS[function].takes) == {Sort.TRUTH}:
+            return _applied(function, [_condition(each, rows, backend) for each in arguments])
+        case Call(function, arguments) if FUNCTIONS[function].gives is Sort.TRUTH and any(map(_is_number, arguments)):
+            return _applied(function, [_number(each, rows, backend) for each in arguments])
     return None
+
+
+def _applied(function: str, arguments: Sequence[Column | None]) -> Column | None:
+    """A function of columns; None if SQL has no exact form of it, or of an argument."""
+    known, sql = [each for each in arguments if each is not None], FUNCTIONS[function].sql
+    if sql is None or len(known) < len(arguments):
+        return None
+    found: Column = sql(F, *known)
+    return found
 
 
 def _both(left: Column | None, right: Column | None, combine: Callable[[Column, Column], Column]) -> Column | None:
     return None if left is None or right is None else combine(left, right)
 
 
-def _is_number(left: Expression, right: Expression) -> bool:
-    """Whether a comparison is one of numbers: it is if one side is a number or fails."""
-    return any(isinstance(side, Call) or _is_integer(side) for side in (left, right))
+def _is_number(side: Expression) -> bool:
+    """Whether a side makes a comparison one of numbers: it is a number or fails."""
+    return isinstance(side, Call) or _is_integer(side)
 
 
 def _is_integer(side: Expression) -> bool:
@@ -137,19 +136,10 @@ def _number(expression: Expression, rows: Bindings, backend: SparkBackend) -> Co
         case Constant(value):
             return F.lit(value).cast("long") if _is_integer(expression) else None
         case Call("-", (inner,)):
-            number = _number(inner, rows, backend)
-            return None if number is None else F.try_subtract(F.lit(0).cast("long"), number)
-        case Call(function, (left, right)) if function in _ARITHMETIC:
-            return _both(_number(left, rows, backend), _number(right, rows, backend), _ARITHMETIC[function])
-        case Call("%", (left, right)):
-            return _both(_number(left, rows, backend), _number(right, rows, backend), _modulo)
+            return _number(Call("-", (Constant(0), inner)), rows, backend)
+        case Call(function, (left, right)) if FUNCTIONS[function].gives is Sort.SAME:
+            return _applied(function, [_number(left, rows, backend), _number(right, rows, backend)])
     return None
-
-
-def _modulo(a: Column, b: Column) -> Column:
-    """The remainder with the sign of the divisor; NULL for a divisor of 0."""
-    rest = a % F.nullif(b, F.lit(0).cast("long"))
-    return F.when((rest != 0) & ((rest < 0) != (b < 0)), rest + b).otherwise(rest)
 
 
 # The reference semantics, in Python workers.
