@@ -159,7 +159,7 @@ def test_commands_show_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         said = capsys.readouterr().err
         assert ("Z occurs only once" in said) is ("-q" not in command) and "Did you mean `Edge`?" in said
     assert main(["run", str(program)]) == 0
-    assert "there are no facts, so nothing can be derived" in capsys.readouterr().err
+    assert "no facts, so nothing can be derived" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["run", str(program), "--dta", str(data)])
     assert "did you mean --data?" in capsys.readouterr().err
