@@ -84,10 +84,14 @@ def load(session: Session, files: Files, graph: GraphName | None = None) -> None
 def load_tables(session: Session, read: Callable[[], Mapping[Pred, Any]], named: GivenFacts = None) -> None:
     """Adds the facts that a reader makes tables of, on the backend of the session."""
     with _timed(session):
-        session.check_writable()
-        columns = columns_with(session.state.columns, named, session.declared_columns)
-        _replace_facts(session, Request(session.state.rule_set, add=read(), columns=columns))
-        session.sources.has_others = True
+        session.within_budget(lambda: _load_tables(session, read, named))
+
+
+def _load_tables(session: Session, read: Callable[[], Mapping[Pred, Any]], named: GivenFacts) -> None:
+    session.check_writable()
+    columns = columns_with(session.state.columns, named, session.declared_columns)
+    _replace_facts(session, Request(session.state.rule_set, add=read(), columns=columns))
+    session.sources.has_others = True
 
 
 def _replace_facts(session: Session, request: Request[Any]) -> None:

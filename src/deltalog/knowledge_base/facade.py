@@ -111,18 +111,18 @@ class KnowledgeBase:
 
     # Load: facts in.
 
-    @limited
+    @exclusive
     def add(self, predicate: str, data: Any, *, graph: GraphName | None = None) -> None:
         """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table. `graph`: a named graph
         that they are in, instead of the unnamed one."""
         changes.add(self._session, predicate, data, graph)
 
-    @limited
+    @exclusive
     def remove(self, predicate: str, data: Any, *, graph: GraphName | None = None) -> None:
         """Removes explicit facts of a predicate, as `add` adds them. Facts that were not given stay as they are."""
         changes.remove(self._session, predicate, data, graph)
 
-    @limited
+    @exclusive
     def load(
         self,
         *paths: str | PathLike[str],
@@ -153,7 +153,7 @@ class KnowledgeBase:
         files = Files.of(*paths, **documents, predicate=predicate, **table)  # type: ignore[arg-type]
         changes.load(self._session, files, graph)
 
-    @limited
+    @exclusive
     def load_inputs(self, *folders: str | PathLike[str], missing: str = "error", only_needed: bool = False) -> None:
         """Adds the facts that `.input` directives of Soufflé programs name: files in these folders (default: the
         program's). missing: "error" or "ignore" where there is no such file; the file of a relation that no output

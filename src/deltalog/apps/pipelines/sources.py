@@ -137,7 +137,7 @@ class Loader:
         """Adds the facts that a reader makes tables of, with the backend of the knowledge base."""
         session = self._session
         with session.lock.held:
-            session.within_budget(lambda: load_tables(session, lambda: read(session.backend)))
+            load_tables(session, lambda: read(session.backend))
 
 
 def load_rdf(reader: FactReader, source: SourceSpec, spark: SparkSession) -> None:
