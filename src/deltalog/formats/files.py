@@ -101,7 +101,10 @@ def _open(path: Path, compression: str) -> tuple[BinaryIO, Callable[[], int]]:
     if not compression:
         plain = io.FileIO(path)
         return cast(BinaryIO, plain), plain.tell
-    bound = ALLOWANCE + RATIO * path.stat().st_size
+    size = path.stat().st_size
+    if not size and path.is_file():  # every compressor writes a header, and decompressors take nothing for no data
+        raise EOFError("it is empty")
+    bound = ALLOWANCE + RATIO * size
     raw: Any
     file: Any
     match compression:
