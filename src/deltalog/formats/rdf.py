@@ -26,12 +26,15 @@ from deltalog.formats.columns import FactColumns
 from deltalog.formats.documents import DEFAULT, Reading, document_name
 from deltalog.formats.entities import expanded
 from deltalog.formats.files import read_all
+from deltalog.formats.jsonld_terms import check_terms
 from deltalog.formats.ntriples import by_mark, facts_of
-from deltalog.formats.rdfxml import PIECE, prepared
+from deltalog.formats.rdfxml import prepared
 from deltalog.formats.relative_iris import with_absolute_iris
 from deltalog.formats.text import BYTE_ORDER_MARK, place_error
 
 BATCH = 10_000  # triples between two checks of the limits
+# Bytes that the parser gets between two checks. An object of JSON-LD in 60 bytes may copy a context of 20,000 terms.
+PIECE = 1 << 13
 
 
 def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> FactColumns:
@@ -50,6 +53,7 @@ def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, 
         text = with_absolute_iris(data, base)
     elif format == "jsonld":
         _check_depth(data, path, reading.max_depth)
+        check_terms(data, path, reading.max_depth)
     terms, blank_nodes = Dictionary(), BlankNodes(data, format, path, reading)
     try:
         batches = list(_batches(_parsed(_Pieces(text), format, base), terms, blank_nodes, no_language))
