@@ -2,6 +2,7 @@
 "name": "schema:name"}`.
 
 The parser calls itself for the terms that a definition needs, and a chain of some ten thousand would end the process.
+It compares each term of a context with all others, without a check of the limits: 20,000 terms take a minute.
 """
 
 from __future__ import annotations
@@ -10,30 +11,39 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from deltalog.core.errors import DataError
 from deltalog.core.limits import check_running
 
+MOST_TERMS = 5_000  # of a context; schema.org has 3,000
 Members = Sequence[tuple[str, Any]]
 
 
+class _Object(NamedTuple):
+    """What is kept of an object: its size, and its texts, which are all that it can define a term by."""
+
+    size: int
+    texts: list[str]
+
+
 def check_terms(data: bytes, path: Path, most: int) -> None:
-    """DataError if a term is defined by another, and so on, more than this many times."""
+    """DataError if a term is defined by another, and so on, more than this many times, or if a context is too large."""
     if data.count(b":") <= most:
         return
 
-    def strings(members: Members) -> list[str]:
-        """The texts of an object: all that it can define a term by."""
+    def checked_object(members: Members) -> _Object:
         check_running()
+        if any(name == "@context" and _size(value) > MOST_TERMS for name, value in members):
+            raise DataError(f"{path}: a @context of more than {MOST_TERMS:,} terms")
         if len(members) > most and _is_deeper(members, most):
             raise DataError(
                 f"{path}: more than {most:,} terms of a @context are defined by each other; Tuning(rdf_max_depth=...) "
                 "allows more"
             )
-        return [value for _, value in members if isinstance(value, str)]
+        return _Object(len(members), [value for _, value in members if isinstance(value, str)])
 
-    decoder = json.JSONDecoder(object_pairs_hook=strings, parse_int=str, parse_float=str, strict=False)
+    decoder = json.JSONDecoder(object_pairs_hook=checked_object, parse_int=str, parse_float=str, strict=False)
     try:
         decoder.decode(data.decode("utf-8", "replace"))
     except RecursionError:
@@ -60,12 +70,17 @@ def _is_deeper(members: Members, most: int) -> bool:
     return depth > most or len(names) - done > most
 
 
+def _size(context: Any) -> int:
+    """The number of terms of a context, or of all in an array."""
+    parts = context if type(context) is list else [context]
+    return sum(part.size for part in parts if isinstance(part, _Object))
+
+
 def _texts(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    return value.texts if isinstance(value, _Object) else [value] if isinstance(value, str) else []
 
 
-def _terms(texts: Iterable[Any], names: set[str]) -> Iterable[str]:
+def _terms(texts: Iterable[str], names: set[str]) -> Iterable[str]:
     """The terms in texts: alone, or before a colon."""
     for text in texts:
-        if isinstance(text, str):
-            yield from {text, text.partition(":")[0]} & names
+        yield from {text, text.partition(":")[0]} & names
