@@ -258,8 +258,3 @@ def test_limits_are_checked_within_a_line(tmp_path: Path, name: str, ending: str
 def test_limits_are_checked_between_columns(tmp_path: Path) -> None:
     keys = ", ".join(f'"k{i}": {i}' for i in range(20_000))
     assert checks_of_load(tmp_path / "p.jsonl", f"{{{keys}}}".encode()) >= 150
-
-
-def test_limits_are_checked_between_triples(tmp_path: Path) -> None:
-    text = b"".join(b"<http://e.org/%d> <http://e.org/p> %d .\n" % (i, i) for i in range(9_000))
-    assert checks_of_load(tmp_path / "p.ttl", text) >= 30

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.dictionary import Dictionary
 from deltalog.core.errors import DataError
-from deltalog.core.limits import check_running, checked
+from deltalog.core.limits import check_running
 from deltalog.core.terms import IRI, BlankNode, Value, literal
 from deltalog.formats.columns import FactColumns
 from deltalog.formats.documents import DEFAULT, Reading, document_name
@@ -28,13 +28,11 @@ from deltalog.formats.entities import expanded
 from deltalog.formats.files import read_all
 from deltalog.formats.jsonld_terms import check_terms
 from deltalog.formats.ntriples import by_mark, facts_of
-from deltalog.formats.rdfxml import prepared
+from deltalog.formats.rdfxml import PIECE, prepared
 from deltalog.formats.relative_iris import with_absolute_iris
 from deltalog.formats.text import BYTE_ORDER_MARK, place_error
 
-BATCH = 10_000  # triples that are encoded together
-# Bytes that the parser gets between two checks. An object of JSON-LD in 60 bytes may copy a context of 20,000 terms.
-PIECE = 1 << 13
+BATCH = 10_000  # triples between two checks of the limits
 
 
 def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading = DEFAULT) -> FactColumns:
@@ -68,8 +66,8 @@ def _batches(
     triples: Iterator[Any], terms: Dictionary, blank_nodes: BlankNodes, no_language: str | None
 ) -> Iterator[Any]:
     """The triples as columns of ids, the graph last (0 where there is none), some at a time."""
-    triples = checked(triples)
     while batch := list(islice(triples, BATCH)):
+        check_running()
         columns = ([t.subject for t in batch], [t.predicate for t in batch], [t.object for t in batch])
         ids = [terms.encode([_value(term, blank_nodes, no_language) for term in column]) for column in columns]
         yield np.array([*ids, _graphs(batch, terms, blank_nodes)], np.uint32)
