@@ -258,3 +258,8 @@ def test_limits_are_checked_within_a_line(tmp_path: Path, name: str, ending: str
 def test_limits_are_checked_between_columns(tmp_path: Path) -> None:
     keys = ", ".join(f'"k{i}": {i}' for i in range(20_000))
     assert checks_of_load(tmp_path / "p.jsonl", f"{{{keys}}}".encode()) >= 150
+
+
+def test_a_literal_that_is_too_long(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="more than 16 MiB"):
+        load(tmp_path / "a.ttl", b'<a:s> <a:p> "' + b"x" * (17 << 20) + b'" .')

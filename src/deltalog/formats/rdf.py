@@ -32,6 +32,7 @@ from deltalog.formats.rdfxml import PIECE, prepared
 from deltalog.formats.relative_iris import with_absolute_iris
 from deltalog.formats.text import BYTE_ORDER_MARK, place_error
 
+_TOO_LONG = "Reached the buffer maximal size"  # pyoxigraph's MemoryError for a token
 BATCH = 10_000  # triples between two checks of the limits
 
 
@@ -58,6 +59,10 @@ def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, 
     except SyntaxError as problem:
         check_running()
         raise _readable(problem, data, path, lambda: _last_line_read(text, format, base)) from None
+    except MemoryError as problem:
+        if not str(problem).startswith(_TOO_LONG):
+            raise
+        raise DataError(f"{path}: a literal or an IRI of more than 16 MiB; N-Triples may have longer ones") from None
     ids = dictionary.merge(terms)
     return facts_of(ids[np.concatenate([np.empty((4, 0), np.uint32), *batches], axis=1)], dictionary, reading.graphs)
 
