@@ -99,7 +99,7 @@ def _piece(stream: BinaryIO) -> bytes:
 def _open(path: Path, compression: str) -> tuple[BinaryIO, Callable[[], int]]:
     """The bytes of a file, decompressed, and what tells how many bytes of the file itself have been read."""
     if not compression:
-        plain = _Checked(path)
+        plain = _CheckedFile(path)
         return cast(BinaryIO, plain), plain.tell
     size = path.stat().st_size
     if not size and path.is_file():  # every compressor writes a header, and decompressors take nothing for no data
@@ -128,7 +128,7 @@ def _checked_part(buffer: Any) -> memoryview:
     return memoryview(buffer)[:PIECE]
 
 
-class _Checked(io.FileIO):
+class _CheckedFile(io.FileIO):
     """A file whose reader checks the limits, however long its lines are."""
 
     def readinto(self, buffer: Any) -> int:

@@ -17,10 +17,10 @@ from deltalog.core.errors import DataError
 from deltalog.core.limits import check_running
 
 MOST_TERMS = 5_000  # of a context; schema.org has 3,000
-Members = Sequence[tuple[str, Any]]
+KeyValues = Sequence[tuple[str, Any]]
 
 
-class _Object(NamedTuple):
+class _ContextObject(NamedTuple):
     """What is kept of an object: its size, and its texts, which are all that it can define a term by."""
 
     size: int
@@ -32,7 +32,7 @@ def check_terms(data: bytes, path: Path, most: int) -> None:
     if data.count(b":") <= most:
         return
 
-    def checked_object(members: Members) -> _Object:
+    def checked_object(members: KeyValues) -> _ContextObject:
         check_running()
         if any(name == "@context" and _size(value) > MOST_TERMS for name, value in members):
             raise DataError(f"{path}: a @context of more than {MOST_TERMS:,} terms")
@@ -41,7 +41,7 @@ def check_terms(data: bytes, path: Path, most: int) -> None:
                 f"{path}: more than {most:,} terms of a @context are defined by each other; Tuning(rdf_max_depth=...) "
                 "allows more"
             )
-        return _Object(len(members), [value for _, value in members if isinstance(value, str)])
+        return _ContextObject(len(members), [value for _, value in members if isinstance(value, str)])
 
     decoder = json.JSONDecoder(object_pairs_hook=checked_object, parse_int=str, parse_float=str, strict=False)
     try:
@@ -52,7 +52,7 @@ def check_terms(data: bytes, path: Path, most: int) -> None:
         pass  # the parser says where
 
 
-def _is_deeper(members: Members, most: int) -> bool:
+def _is_deeper(members: KeyValues, most: int) -> bool:
     """Whether definitions need each other in a chain of more than this many terms, or in a cycle of as many."""
     names = {name for name, _ in members}
     needs = {name: set(_terms((name, *_texts(value)), names)) - {name} for name, value in members}
@@ -73,11 +73,11 @@ def _is_deeper(members: Members, most: int) -> bool:
 def _size(context: Any) -> int:
     """The number of terms of a context, or of all in an array."""
     parts = context if type(context) is list else [context]
-    return sum(part.size for part in parts if isinstance(part, _Object))
+    return sum(part.size for part in parts if isinstance(part, _ContextObject))
 
 
 def _texts(value: Any) -> list[str]:
-    return value.texts if isinstance(value, _Object) else [value] if isinstance(value, str) else []
+    return value.texts if isinstance(value, _ContextObject) else [value] if isinstance(value, str) else []
 
 
 def _terms(texts: Iterable[str], names: set[str]) -> Iterable[str]:
