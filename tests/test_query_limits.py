@@ -213,3 +213,19 @@ def test_decimals_have_a_greatest_size(first: str) -> None:
     """4,000 digits before and after the point."""
     found = solution(f"SELECT * {{ BIND({first} AS ?n0) {SQUARES} }}")
     assert found == {f"n{i}": Decimal(first) ** 2**i for i in range(12)}
+
+
+def test_a_change_of_many_predicates_is_checked() -> None:
+    kb, readings = KnowledgeBase(timeout=1.0, threads=1), count()
+    kb.materialise()
+    kb.limits.clock = lambda: 0.0 * next(readings)
+    kb.update(add={f"p{i}": [(i,)] for i in range(20_000)})
+    assert next(readings) >= 300
+
+
+def test_hundreds_of_optional_patterns() -> None:
+    """The number of possible answers is beyond any float."""
+    kb = KnowledgeBase()
+    kb.add("next", [(i, i + 1) for i in range(1_000)])
+    optional = " ".join(f"OPTIONAL {{ ?x <next> ?y{i} }}" for i in range(110))
+    assert len(kb.sparql(f"SELECT * {{ ?x <next> 1 {optional} }}")) == 1

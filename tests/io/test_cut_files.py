@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from deltalog import IRI, DataError, KnowledgeBase, LimitReached
 from deltalog.core.tuning import Tuning
+from deltalog.formats.entities import expanded
 
 XML = """<?xml version="1.0"?>
 <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e.org/">
@@ -80,7 +81,7 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     compress = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": lambda d: pa.compress(d, "zstd", asbytes=True)}
     data = compress[ending](text)
     assert load(tmp_path / f"a.nt{ending}", data) == 300
-    for end in {*range(1, len(data), 37), len(data) - 1}:
+    for end in {*range(0, len(data), 37), 1, len(data) - 1}:
         with pytest.raises(DataError):
             load(tmp_path / f"a.nt{ending}", data[:end])
 
@@ -193,3 +194,72 @@ def test_limits_are_checked_for_each_row_group(tmp_path: Path, monkeypatch: pyte
     kb = KnowledgeBase()
     kb.load(tmp_path / "p.parquet")
     assert next(checks) >= 100 and kb.count("p") == 1_000
+
+
+RDF_START = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e.org/"'
+CHAIN = ", ".join(f'"t{i}": "t{i + 1}:x"' for i in range(20_000)) + ', "t20000": "http://e.org/"'
+TERMS = ", ".join(f'"t{i}": "http://e.org/{i}"' for i in range(6_000))
+COSTLY = {
+    "attributes": ("a.rdf", RDF_START + "><e:A " + " ".join(f'e:p{i}="x"' for i in range(3_000)) + "/></rdf:RDF>"),
+    "namespaces": ("a.rdf", RDF_START + "".join(f' xmlns:p{i}="http://e.org/{i}"' for i in range(3_000)) + "/>"),
+    "terms by terms": ("a.jsonld", f'{{"@context": {{{CHAIN}}}, "t0": 1}}'),
+    "terms by terms, cut short": ("a.jsonld", f'{{"@context": {{{CHAIN}}}, "t0": 1'),
+    "terms in a cycle": ("a.jsonld", f'{{"@context": {{{CHAIN.replace("http://e.org/", "t0:x")}}}, "t0": 1}}'),
+    "terms": ("a.jsonld", f'{{"@context": {{{TERMS}}}, "t0": 1}}'),
+    "terms of an array": ("a.jsonld", f'{{"@context": [{{{TERMS}}}, {{"a": "t1:x"}}], "t0": 1}}'),
+}
+
+
+@pytest.mark.parametrize("what", COSTLY)
+def test_what_costs_a_parser_too_much(tmp_path: Path, what: str) -> None:
+    """The square of the length in time, without a check of the limits, or the stack of the process."""
+    name, text = COSTLY[what]
+    with pytest.raises(DataError, match=r"more than [0-9],000 (attributes|terms)|more than 5,000 terms"):
+        load(tmp_path / name, text.encode())
+
+
+def test_terms_defined_by_terms(tmp_path: Path) -> None:
+    chain = ", ".join(f'"t{i}": {{"@id": "t{i + 1}:x"}}' for i in range(1_500)) + ', "t1500": "http://e.org/"'
+    assert load(tmp_path / "a.jsonld", f'{{"@context": {{{chain}}}, "@id": "http://e.org/s", "t0": 1}}'.encode()) == 1
+
+
+def test_entities_after_an_open_comment() -> None:
+    """An open comment or CDATA section ends with the document, and is looked through once."""
+    for opening in (b"<!--", b"<![CDATA["):
+        assert expanded(b'<!DOCTYPE r [<!ENTITY e "x">]><r>&e;' + opening + b"&e;", "a.rdf").endswith(
+            b"x" + opening + b"&e;"
+        )
+
+
+def checks_of_load(path: Path, data: bytes) -> int:
+    """How often the limits are checked while a file is loaded."""
+    path.write_bytes(data)
+    kb, readings = KnowledgeBase(timeout=1.0, threads=1), count()
+    kb.limits.clock = lambda: 0.0 * next(readings)
+    with kb.limits.running("load"):
+        kb.load(path)
+    return next(readings)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".zst"])
+@pytest.mark.parametrize("name", ["p.nt", "p.csv", "p.jsonl"])
+def test_limits_are_checked_within_a_line(tmp_path: Path, name: str, ending: str) -> None:
+    text = b"x" * (20 << 20)
+    line = {"p.nt": b'<a:s> <a:p> "%s" .\n', "p.csv": b"%s,1\n", "p.jsonl": b'{"a": "%s"}\n'}[name] % text
+    compress = {
+        "": bytes,
+        ".gz": gzip.compress,
+        ".bz2": bz2.compress,
+        ".zst": lambda d: pa.compress(d, "zstd", asbytes=True),
+    }
+    assert checks_of_load(tmp_path / f"{name}{ending}", compress[ending](line)) >= 20
+
+
+def test_limits_are_checked_between_columns(tmp_path: Path) -> None:
+    keys = ", ".join(f'"k{i}": {i}' for i in range(20_000))
+    assert checks_of_load(tmp_path / "p.jsonl", f"{{{keys}}}".encode()) >= 150
+
+
+def test_a_literal_that_is_too_long(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="more than 16 MiB"):
+        load(tmp_path / "a.ttl", b'<a:s> <a:p> "' + b"x" * (17 << 20) + b'" .')

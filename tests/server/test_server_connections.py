@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from urllib.request import urlopen
 
-from serving import running
+from serving import client, knowledge_base, running
 
 MOST = 20
 
@@ -36,3 +36,13 @@ def _received(connection: socket.socket) -> bytes:
         return connection.recv(100)
     except ConnectionResetError:
         return b""
+
+
+def test_a_large_body_is_read_within_the_limits() -> None:
+    """In a thread, and not by the event loop, which answers others meanwhile."""
+    kb = knowledge_base()
+    with client(kb) as http:
+        kb.limits.ended = "the test has seen enough"
+        answer = http.post("/update", json={"add": {"p": [[i, i] for i in range(20_000)]}})
+    assert answer.status_code == 503
+    assert "reading the body stopped: the test has seen enough" in answer.text

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from deltalog.core.arguments import told
 from deltalog.core.errors import Diagnostic, UnsafeRule, UsageError
+from deltalog.core.limits import checked
 from deltalog.core.naming import Names, full_name, predicate_name, split
 from deltalog.core.prefixes import PREFIXES
 from deltalog.core.rules import Constant, Pred, Rule
@@ -37,7 +38,7 @@ def encode_facts(
     if len(by_name) < len(facts):
         raise UsageError(f"one predicate is given under two names: {', '.join(sorted(map(str, facts)))}")
     subjects = SubjectCheck(prefixes, backend.tuning.prefixed_text_sample) if adding else None
-    for predicate, (arity, table) in backend.codec.encode(by_name, subjects).items():
+    for predicate, (arity, table) in checked(backend.codec.encode(by_name, subjects).items()):
         if backend.size(table):
             found[_pred(predicate, arity, known)] = table
     return found if found.keys().isdisjoint(WILDCARDS) else distributed(found, backend)
@@ -59,7 +60,7 @@ def listed_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
         raise UsageError(
             f"expected facts by predicate, such as {{'edge': [('a', 'b')]}}, or Files, and not {told(facts)}"
         )
-    return {predicate: listed(data) for predicate, data in facts.items()}
+    return {predicate: listed(data) for predicate, data in checked(facts.items())}
 
 
 def _pred(predicate: str, arity: int, known: Collection[Collection[Pred]]) -> Pred:

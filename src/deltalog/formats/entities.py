@@ -26,7 +26,7 @@ _DOCTYPE = re.compile(rb"<!DOCTYPE\s+[^\s\[<>\"']+\s*(\[|>)")
 _SUBSET_END = re.compile(rb"\]\s*>")
 _SPACE = re.compile(rb"(?:\s+|<!--.*?-->)*", re.DOTALL)
 _ENTITY = re.compile(rb"<!ENTITY\s+([^\s%&;<>\"'\[\]]+)\s+(?:\"([^\"]*)\"|'([^']*)')\s*>")
-_MARKUP = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->|&([^\s&;#<>\"']+);", re.DOTALL)
+_MARKUP = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|&([^\s&;#<>\"']+);", re.DOTALL)
 _QUOTES = {b'"': b"&#34;", b"'": b"&#39;", b"\n": b" ", b"\r": b" "}
 
 

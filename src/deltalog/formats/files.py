@@ -99,9 +99,12 @@ def _piece(stream: BinaryIO) -> bytes:
 def _open(path: Path, compression: str) -> tuple[BinaryIO, Callable[[], int]]:
     """The bytes of a file, decompressed, and what tells how many bytes of the file itself have been read."""
     if not compression:
-        plain = io.FileIO(path)
+        plain = _CheckedFile(path)
         return cast(BinaryIO, plain), plain.tell
-    bound = ALLOWANCE + RATIO * path.stat().st_size
+    size = path.stat().st_size
+    if not size and path.is_file():  # every compressor writes a header, and decompressors take nothing for no data
+        raise EOFError("it is empty")
+    bound = ALLOWANCE + RATIO * size
     raw: Any
     file: Any
     match compression:
@@ -119,6 +122,19 @@ def _open(path: Path, compression: str) -> tuple[BinaryIO, Callable[[], int]]:
     return cast(BinaryIO, io.BufferedReader(_Bounded(raw, file, bound, path), 2**20)), file.tell
 
 
+def _checked_part(buffer: Any) -> memoryview:
+    """The part of a buffer that is filled before the next check of the limits."""
+    check_running()
+    return memoryview(buffer)[:PIECE]
+
+
+class _CheckedFile(io.FileIO):
+    """A file whose reader checks the limits, however long its lines are."""
+
+    def readinto(self, buffer: Any) -> int:
+        return super().readinto(_checked_part(buffer))
+
+
 class _Bounded(io.RawIOBase):
     """The bytes of a decompressor, up to a limit."""
 
@@ -129,7 +145,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count = int(self._stream.readinto(buffer))
+        count = int(self._stream.readinto(_checked_part(buffer)))
         self._left -= count
         if self._left < 0:
             raise DataError(

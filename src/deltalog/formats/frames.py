@@ -82,8 +82,8 @@ def columns_of(data: Any, dictionary: Dictionary) -> list[Column]:
 def columns_of_all(several: Sequence[Any], dictionary: Dictionary) -> list[list[Column]]:
     """The same for several inputs; if all are small lists of rows, their values are encoded in one batch."""
     if not all(isinstance(data, list) for data in several) or sum(map(len, several)) > MAX_SMALL_ROWS:
-        return [columns_of(data, dictionary) for data in several]
-    for rows in several:
+        return [columns_of(data, dictionary) for data in checked(several)]
+    for rows in checked(several):
         if rows:
             _check_rows(rows)
     columns = [list(zip(*rows, strict=True)) for rows in several]

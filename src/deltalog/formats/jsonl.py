@@ -50,7 +50,7 @@ def read_jsonl(path: Path, dictionary: Dictionary) -> list[Column] | None:
     if not parts:
         return None
     ids = dictionary.merge(terms)
-    return [ids[np.concatenate(column)] for column in zip(*parts, strict=True)]
+    return [ids[np.concatenate(column)] for column in checked(zip(*parts, strict=True))]
 
 
 def jsonl_names(path: Path) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _encoded(rows: Sequence[Row], terms: Dictionary) -> list[Column]:
-    return [terms.encode(column) for column in zip(*rows, strict=True)]
+    return [terms.encode(column) for column in checked(zip(*rows, strict=True))]
 
 
 class _Table:

@@ -26,11 +26,13 @@ from deltalog.formats.columns import FactColumns
 from deltalog.formats.documents import DEFAULT, Reading, document_name
 from deltalog.formats.entities import expanded
 from deltalog.formats.files import read_all
+from deltalog.formats.jsonld_terms import check_terms
 from deltalog.formats.ntriples import by_mark, facts_of
 from deltalog.formats.rdfxml import PIECE, prepared
 from deltalog.formats.relative_iris import with_absolute_iris
 from deltalog.formats.text import BYTE_ORDER_MARK, place_error
 
+_TOO_LONG = "Reached the buffer maximal size"  # pyoxigraph's MemoryError for a token
 BATCH = 10_000  # triples between two checks of the limits
 
 
@@ -50,12 +52,17 @@ def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, 
         text = with_absolute_iris(data, base)
     elif format == "jsonld":
         _check_depth(data, path, reading.max_depth)
+        check_terms(data, path, reading.max_depth)
     terms, blank_nodes = Dictionary(), BlankNodes(data, format, path, reading)
     try:
         batches = list(_batches(_parsed(_Pieces(text), format, base), terms, blank_nodes, no_language))
     except SyntaxError as problem:
         check_running()
         raise _readable(problem, data, path, lambda: _last_line_read(text, format, base)) from None
+    except MemoryError as problem:
+        if not str(problem).startswith(_TOO_LONG):
+            raise
+        raise DataError(f"{path}: a literal or an IRI of more than 16 MiB; N-Triples may have longer ones") from None
     ids = dictionary.merge(terms)
     return facts_of(ids[np.concatenate([np.empty((4, 0), np.uint32), *batches], axis=1)], dictionary, reading.graphs)
 

@@ -22,6 +22,7 @@ from deltalog.formats.text import place_error
 from deltalog.formats.xml_literals import canonical_text
 
 PIECE = 1 << 18  # bytes that are read between two checks of the limits
+MOST_ATTRIBUTES = 2_000  # of an element, with its namespaces; the parser compares each with all others
 NODES, PROPERTIES, TEXT = range(3)  # what the elements inside of another are
 XML = "http://www.w3.org/XML/1998/namespace"
 INSIDE = {None: NODES, "Resource": PROPERTIES, "Collection": NODES}
@@ -77,15 +78,14 @@ class _Elements:
         self.literals: list[tuple[int, int, bytes]] = []
         self._open_literal: tuple[int, re.Match[bytes]] | None = None  # its depth, and its attribute parseType
         self._namespaces: dict[str, list[str]] = {}
+        self._namespace_count = 0  # of those in scope
         self._max_depth = max_depth
         self._path, self._data, self._inside = path, b"", [NODES]
         self._parser = ParserCreate(namespace_separator="")
         self._parser.XmlDeclHandler = self._declaration
         self._parser.StartElementHandler, self._parser.EndElementHandler = self._start, self._end
-        self._parser.StartNamespaceDeclHandler = lambda p, uri: self._namespaces.setdefault(p or "", []).append(
-            uri or ""
-        )
-        self._parser.EndNamespaceDeclHandler = lambda p: self._namespaces[p or ""].pop()
+        self._parser.StartNamespaceDeclHandler = self._start_namespace
+        self._parser.EndNamespaceDeclHandler = self._end_namespace
 
     def read(self, data: bytes) -> None:
         """Reads a document piece by piece, checking the limits of the call."""
@@ -98,12 +98,22 @@ class _Elements:
         except ExpatError as problem:
             raise place_error(self._path, data, problem.lineno, problem.offset + 1, ErrorString(problem.code)) from None
 
+    def _start_namespace(self, prefix: str | None, uri: str | None) -> None:
+        self._namespaces.setdefault(prefix or "", []).append(uri or "")
+        self._namespace_count += 1
+
+    def _end_namespace(self, prefix: str | None) -> None:
+        self._namespaces[prefix or ""].pop()
+        self._namespace_count -= 1
+
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if (encoding or "UTF-8").upper() not in ("UTF-8", "UTF8"):
             self._refuse(f"expected XML in UTF-8, not in {encoding}")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         here = self._inside[-1]
+        if len(attributes) + self._namespace_count > MOST_ATTRIBUTES:
+            self._refuse(f"more than {MOST_ATTRIBUTES:,} attributes and namespaces of one element")
         if len(self._inside) > self._max_depth:
             self._refuse(f"more than {self._max_depth:,} elements are nested; Tuning(rdf_max_depth=...) allows more")
         if here != TEXT and attributes.get(LANGUAGE) == "":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -126,6 +127,6 @@ def wrong_names(names: Sequence[str]) -> str | None:
     """Why names cannot be those of the columns of a predicate, if they cannot."""
     if "" in names:
         return f"column {names.index('') + 1} has no name"
-    lower = [name.lower() for name in names]
-    twice = next((name for name, low in zip(names, lower, strict=True) if lower.count(low) > 1), None)
+    times = Counter(name.lower() for name in names)
+    twice = next((name for name in names if times[name.lower()] > 1), None)
     return None if twice is None else f"two columns are called {twice!r} (upper and lower case are not told apart)"

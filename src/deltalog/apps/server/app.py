@@ -50,7 +50,7 @@ from deltalog.apps.server.endpoints import (
     Service,
 )
 from deltalog.apps.server.errors import HTTPError, refusal
-from deltalog.apps.server.fields import TIMEOUT, from_document, from_parameters, parse_json
+from deltalog.apps.server.fields import TIMEOUT, Field, from_document, from_parameters, parse_json
 from deltalog.apps.server.metrics import Metrics
 from deltalog.apps.server.openapi import describe
 from deltalog.apps.server.readers import Version
@@ -76,6 +76,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 )
 CODES = {404: "not_found", 405: "method"}
 VERSION = "deltalog-version"
+PARSED_AT_ONCE = 1 << 16  # bytes of a body in JSON that the event loop parses itself, in a few milliseconds
 LOG = logging.getLogger("deltalog.apps.server")
 
 
@@ -192,7 +193,7 @@ class Server:
             values |= from_parameters(endpoint.fields, parameters)
         if endpoint.body is not None:
             _check_media_type(media_type, (JSON,))
-            values |= from_document(endpoint.body, parse_json(body))
+            values |= await self._parsed(endpoint.body, body)
         elif endpoint.media_types and body:
             _check_media_type(media_type, endpoint.media_types)
         origin = f"{http.url.scheme}://{headers.get('host', '')}"
@@ -200,6 +201,17 @@ class Server:
         if endpoint.called(request).work is HandlerWork.WRITE:
             check_writing(http.headers, self.settings)
         return request
+
+    async def _parsed(self, fields: Sequence[Field], body: bytes) -> dict[str, Any]:
+        """The values of a body in JSON. A large one takes its turn with the queries, and has their limits."""
+        if len(body) <= PARSED_AT_ONCE:
+            return from_document(fields, parse_json(body))
+
+        def parse() -> dict[str, Any]:
+            with self.versions.kb.limits.running("reading the body", self.settings.seconds):
+                return from_document(fields, parse_json(body))
+
+        return await self._in_turn(self._readers, parse)
 
     async def _handled(self, request: Request, endpoint: Endpoint) -> HTTPResponse:
         call = endpoint.called(request)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from deltalog.apps.server.errors import NESTED, wrong
 from deltalog.core.errors import UsageError
-from deltalog.core.limits import MAX_SECONDS, count, seconds
+from deltalog.core.limits import MAX_SECONDS, check_running, checked, count, seconds
 from deltalog.formats.json_values import value_of
 
 Schema = Mapping[str, Any]
@@ -92,13 +92,13 @@ def _row(row: Any) -> tuple[Any, ...]:
 def _facts(value: Any) -> dict[str, list[tuple[Any, ...]]]:
     if not isinstance(value, dict) or not all(isinstance(rows, list) for rows in value.values()):
         raise UsageError('expected facts as {"predicate": [row, ...]}')
-    return {name: list(map(_row, rows)) for name, rows in value.items()}
+    return {name: list(map(_row, checked(rows))) for name, rows in checked(value.items())}
 
 
 def _bindings(value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
         raise UsageError('expected rows as [{"variable": value, ...}, ...]')
-    return [{name: value_of(found) for name, found in row.items()} for row in value]
+    return [{name: value_of(found) for name, found in row.items()} for row in checked(value)]
 
 
 def _in_body(what: str) -> Callable[[str], NoReturn]:
@@ -213,6 +213,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    check_running()
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("an object has a duplicate name")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deltalog.core.dictionary import Dictionary
+from deltalog.core.limits import checked
 from deltalog.core.rules import Pred
 from deltalog.core.terms import Kind, Value
 from deltalog.core.tuning import Tuning
@@ -42,7 +43,7 @@ class LocalCodec:
         from deltalog.formats.read import read
 
         found = read(paths, self.dictionary, reading)
-        return {pred: load(columns, pred.arity, self.tuning) for pred, columns in found.items()}
+        return {pred: load(columns, pred.arity, self.tuning) for pred, columns in checked(found.items())}
 
     def write(self, folder: Path, facts: Mapping[Pred, Relation], form: OutputForm) -> None:
         from deltalog.formats.write import write
@@ -59,7 +60,7 @@ class LocalCodec:
         narrow = bool(found) and all(1 <= len(columns) <= 2 for columns in found)
         if narrow and sum(len(columns[0]) for columns in found) <= self.tuning.batch_update_max_rows:
             return {p: (table.arity, table) for p, table in zip(given, load_all(found, self.tuning), strict=True)}
-        each = zip(given.items(), found, strict=True)
+        each = checked(zip(given.items(), found, strict=True))
         return {predicate: self._encoded(columns, data) for (predicate, data), columns in each}
 
     def _encoded(self, columns: Sequence[Any], data: Any) -> tuple[int, Relation]:

@@ -142,7 +142,7 @@ class Estimator(Generic[T]):
             applications += 1 + inner.applications
             answers += inner.answers
             rules |= inner.rules | rule.bit
-        answers = min(answers, float(self._stored.lookups.known_ids) ** pattern.count(None))
+        answers = float(min(answers, int(self._stored.lookups.known_ids) ** pattern.count(None)))  # beyond any float
         return _Sum(min(f1, MOST), min(f2, MOST), min(f3, MOST), min(applications, MOST), rules, answers)
 
     def _rule(self, rule: _Rule, head: Pattern, depth: int) -> _Sum:

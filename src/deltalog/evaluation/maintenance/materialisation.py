@@ -13,7 +13,7 @@ from functools import partial
 from typing import Generic, Self, TypeVar
 
 from deltalog.core.concurrency.cached import cached_property
-from deltalog.core.limits import FactCount
+from deltalog.core.limits import FactCount, checked
 from deltalog.core.rules import Pred, Rule
 from deltalog.evaluation.backend import Backend
 from deltalog.evaluation.capabilities.tuple_maintenance import Exchange
@@ -319,7 +319,7 @@ def _record_deltas(update: Update[T], new: Relations[T], derived: Collection[Pre
     derived = update.stored_differently.union(derived)
     preds = {pred for relations in (update.old, new) for pred, part in relations.parts if part is Part.ALL}
     update.defer_deltas(preds & derived)
-    for pred in preds:
+    for pred in checked(preds):
         if pred not in derived:
             given = (facts.get(pred, none(pred.arity)) for facts in (update.removed_facts, update.added_facts))
             update.record_delta(pred, *given)
