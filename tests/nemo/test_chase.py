@@ -140,3 +140,17 @@ def test_limits_hold_in_a_chase_without_end(
     assert main([command, str(program), *goal, *limit.split()]) == 3
     name = {"--max-facts": "1,000 facts", "--timeout": "0.5", "--memory": "memory"}[limit.split()[0]]
     assert name in capsys.readouterr().err
+
+
+def test_a_cycle_through_negation_and_a_new_value_is_refused(tmp_path: Path) -> None:
+    """First of all rules, or of those that are added: neither a loop without end nor a change."""
+    inventing, closing = "q(?x, !v) :- p(?x, _), ~s(?x) .", "s(?y) :- q(?x, ?y) ."
+    with pytest.raises(ProgramError, match="depends on itself through a negation"):
+        loaded(inventing + closing, {"p": {(IRI("a"), IRI("b"))}}).materialise()
+    for first, then in ((inventing, closing), (closing, inventing)):
+        kb = loaded(first, {"p": {(IRI("a"), IRI("b"))}})
+        before, program = facts(kb), tmp_path / "then.rls"
+        program.write_text(then)
+        with pytest.raises(ProgramError, match="depends on itself through a negation"):
+            kb.add_rules(program)
+        assert facts(kb) == before

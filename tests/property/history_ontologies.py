@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -400,7 +401,9 @@ class _Drawn:
     def inventing(self) -> Rule:
         """One or two heads with a new value."""
         x, y, n = "?x", "?y", "?new"
-        body = self.pick(((Atom(self.pick(CLASSES), (x,)),), (self.atom((x, y)),), (self.atom((x, y)), self.atom((x, y)))))
+        body = self.pick(
+            ((Atom(self.pick(CLASSES), (x,)),), (self.atom((x, y)),), (self.atom((x, y)), self.atom((x, y))))
+        )
         names = bound(body)
         if not names:
             return self.inventing()
@@ -582,10 +585,8 @@ class _Player:
         return [*self.rules, *judge.rules_of_axioms(dict.fromkeys(axioms))], facts
 
     def play(self) -> None:
-        try:
+        with suppress(judge.Endless):  # up to there everything was right
             self.play_all()
-        except judge.Endless:
-            pass  # up to here everything was right
 
     def play_all(self) -> None:
         expected = self.expected()

@@ -41,6 +41,7 @@ from deltalog.evaluation.maintenance.ordinary_rules import OrdinaryRules
 from deltalog.evaluation.maintenance.update_state import Update, UpdateReport
 from deltalog.evaluation.report import Report
 from deltalog.functions.scalar import evaluate
+from deltalog.program import analyse
 from deltalog.program.body_atoms import negative, positive
 from deltalog.program.core_rules import core_rules
 
@@ -178,6 +179,8 @@ class Chase(OrdinaryRules[T]):
         self, old: Materialisation[T], rules: tuple[Rule, ...] | None, facts: ChangedFacts[T]
     ) -> tuple[Materialisation[T], Update[T]]:
         """From an earlier one, and a change of its facts and rules."""
+        if rules is not None:
+            analyse(rules)  # with their new values: a cycle through a negation may lead through an existential rule
         if isinstance(old, ChasedMaterialisation):
             if rules is None and not old.rules.is_reached(iter((*facts.added, *facts.removed))):
                 return self._keep(old, facts)
