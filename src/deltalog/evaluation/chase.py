@@ -34,7 +34,7 @@ from deltalog.core.rule_text import print_rule
 from deltalog.core.rules import TRIPLES, TYPES, Atom, HiddenName, NegatedBody, Pred, Rule, Variable
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
 from deltalog.evaluation.codec import encode_rows
-from deltalog.evaluation.equality.materialise import changed_relations
+from deltalog.evaluation.equality.materialise import EqualMaterialisation, changed_relations
 from deltalog.evaluation.facts import rows
 from deltalog.evaluation.maintenance.materialisation import ChangedFacts, Materialisation
 from deltalog.evaluation.maintenance.ordinary_rules import OrdinaryRules
@@ -188,7 +188,11 @@ class Chase(OrdinaryRules[T]):
         else:
             chase, before = ChaseRules(rules or old.program.rules), old
         started = time.perf_counter()
-        new: Materialisation[T] = self.changed(before, chase.evaluated, facts.added, facts.removed)[0]
+        new: Materialisation[T]
+        if isinstance(before, EqualMaterialisation):  # its relations are those of representatives
+            new = self.first(chase.evaluated, facts.explicit, Report())
+        else:
+            new = self.changed(before, chase.evaluated, facts.added, facts.removed)[0]
         with self.backend.failures.apart():  # they were counted when the values were first invented
             new = self._invent(new, chase) if chase.triggers else new
         report = UpdateReport(notes=["values of existential rules were invented anew"])
