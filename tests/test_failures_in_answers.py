@@ -84,3 +84,18 @@ def test_a_loop_over_predicates() -> None:
     names = kb.predicates
     assert [len(kb.facts(name)) > 0 for name in names] == [True, True]
     assert set(names) <= set(kb.predicates)
+
+
+def test_rules_of_a_store_with_the_same_expression(tmp_path: Path) -> None:
+    """Rules of a store have no place; each failure belongs to its own rule, and has no place that nobody wrote."""
+    kb = KnowledgeBase(
+        "p(1, 0). q(?x, ?z) :- p(?x, ?y), BIND(10 / ?y AS ?z) . <r>(?x, ?z) :- p(?x, ?y), BIND(10 / ?y AS ?z) ."
+    )
+    kb.save(tmp_path / "store")
+    kb.close()
+    with KnowledgeBase.open(tmp_path / "store") as opened:
+        opened.update(add={"p": [(2, 0)]})
+    with KnowledgeBase.open(tmp_path / "store") as opened:
+        assert [(each.rule_id, each.place) for each in opened.query("q(?x, ?z)").failures] == [("r1", "")]
+        assert [each.rule_id for each in opened.sparql("SELECT * { ?x <r> ?z }").failures] == ["r2"]
+        assert {each.rule_id for each in opened.materialise().failures} == {"r1", "r2"}

@@ -248,6 +248,38 @@ def test_bases_with_dot_segments(tmp_path: Path, ending: str) -> None:
     assert set(kb.facts("http://a/bb/e/q")) == {(IRI("http://a/bb/e/s"), IRI("http://a/bb/e/g"))}
 
 
+BASE_XML = f"""<rdf:RDF xmlns:rdf="{RDF}" xmlns:e="http://e/" xml:base="http://a/bb/ccc/../d;p?q">
+  <rdf:Description rdf:about="s">
+    <e:p rdf:resource="../g"/> <e:p rdf:resource=""/> <e:p rdf:resource="?y"/> <e:p rdf:resource="#f"/>
+    <e:p rdf:resource="http://z/a/../b"/>
+    <e:q rdf:parseType="Literal"><e:x xml:base="http://b/../c"></e:x></e:q>
+    <e:r rdf:resource="e/g"/> <e:r xml:base="http://h/i/./j" rdf:resource=""/>
+  </rdf:Description>
+</rdf:RDF>"""
+BASE_JSON = """{"@context": {"@base": "http://a/bb/ccc/../d;p?q", "e": "http://e/"}, "@id": "s",
+  "e:p": [{"@id": "../g"}, {"@id": ""}, {"@id": "?y"}, {"@id": "#f"}, {"@id": "http://z/a/../b"}],
+  "e:q": "<e:x xmlns:e=\\"http://e/\\" xml:base=\\"http://b/../c\\"></e:x>",
+  "e:r": [{"@context": {"@base": "e/./f"}, "@id": "g"}, {"@context": {"@base": "http://h/i/./j"}, "@id": ""}]}"""
+
+
+@pytest.mark.parametrize("name, text", [("d.rdf", BASE_XML), ("d.jsonld", BASE_JSON)])
+def test_bases_with_dot_segments_elsewhere(tmp_path: Path, name: str, text: str) -> None:
+    """In RDF/XML and JSON-LD, and in the base that a reader is given."""
+    (tmp_path / name).write_text(text)
+    kb = KnowledgeBase()
+    kb.load(tmp_path / name)
+    whole, s = "http://a/bb/ccc/../d;p", IRI("http://a/bb/s")
+    iris = ("http://a/g", f"{whole}?q", f"{whole}?y", f"{whole}?q#f", "http://z/a/../b")
+    assert set(kb.facts("http://e/p")) == {(s, IRI(each)) for each in iris}
+    [(_, literal)] = kb.facts("http://e/q")
+    assert 'xml:base="http://b/../c"' in str(getattr(literal, "text", literal))
+    assert set(kb.facts("http://e/r")) == {(s, IRI("http://a/bb/e/g")), (s, IRI("http://h/i/./j"))}
+    (tmp_path / name).write_text(text.replace(f' xml:base="{whole}?q"', "").replace(f'"@base": "{whole}?q", ', ""))
+    other = KnowledgeBase()
+    other.load(tmp_path / name, base=f"{whole}?q")
+    assert set(other.facts("http://e/p")) == set(kb.facts("http://e/p"))
+
+
 @pytest.mark.parametrize("text", BAD_XML)
 def test_rdf_xml_that_is_refused(tmp_path: Path, text: str) -> None:
     line = int(refused(tmp_path, XML % text, "a.rdf").split(":")[0])

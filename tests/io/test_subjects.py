@@ -54,6 +54,19 @@ def test_other_predicates_and_removals_take_text() -> None:
     assert kb.explicit_facts == 1
 
 
+@pytest.mark.parametrize("engine", ["local", "naive"])
+def test_prefixed_names_are_refused_in_removals(engine: str) -> None:
+    """They would remove nothing without a word."""
+    kb = KnowledgeBase(PROGRAM, engine=engine)
+    kb.add(":p", [(IRI("http://e/zoe"), IRI("http://e/b"))])
+    with pytest.raises(UsageError, match=r'IRI\("http://e/zoe"\)'):
+        kb.update(remove={":p": [(":zoe", IRI("http://e/b"))]})
+    with pytest.raises(UsageError, match=r'IRI\("http://e/zoe"\)'):
+        kb.remove(":p", [(":zoe", IRI("http://e/b"))])
+    with pytest.warns(DataWarning, match=r"':b' is text, not an IRI"):
+        kb.update(remove={":p": [(IRI("http://e/zoe"), ":b")]})
+
+
 def test_objects_that_look_like_prefixed_names() -> None:
     kb = KnowledgeBase(PROGRAM)
     with pytest.warns(DataWarning, match=r"':acme' is text, not an IRI.*IRI\(\"http://e/acme\"\)"):

@@ -140,3 +140,33 @@ def test_limits_hold_in_a_chase_without_end(
     assert main([command, str(program), *goal, *limit.split()]) == 3
     name = {"--max-facts": "1,000 facts", "--timeout": "0.5", "--memory": "memory"}[limit.split()[0]]
     assert name in capsys.readouterr().err
+
+
+def test_a_cycle_through_negation_and_a_new_value_is_refused(tmp_path: Path) -> None:
+    """First of all rules, or of those that are added: neither a loop without end nor a change."""
+    inventing, closing = "q(?x, !v) :- p(?x, _), ~s(?x) .", "s(?y) :- q(?x, ?y) ."
+    with pytest.raises(ProgramError, match="depends on itself through a negation"):
+        loaded(inventing + closing, {"p": {(IRI("a"), IRI("b"))}}).materialise()
+    for first, then in ((inventing, closing), (closing, inventing)):
+        kb = loaded(first, {"p": {(IRI("a"), IRI("b"))}})
+        before, program = facts(kb), tmp_path / "then.rls"
+        program.write_text(then)
+        with pytest.raises(ProgramError, match="depends on itself through a negation"):
+            kb.add_rules(program)
+        assert facts(kb) == before
+
+
+def test_a_rule_with_new_values_after_representatives(tmp_path: Path) -> None:
+    """Facts and explanations are those of a knowledge base that had the rule from the beginning."""
+    ontology, rule = tmp_path / "o.ttl", "@prefix : <http://e/> . :r(?x, !y) :- :B(?x) ."
+    ontology.write_text(
+        "@prefix : <http://e/> . @prefix owl: <http://www.w3.org/2002/07/owl#> . :a a :B ; owl:sameAs :c ."
+    )
+    (tmp_path / "new.rls").write_text(rule)
+    size = "PREFIX : <http://e/>\nsize(?x, ?n) :- :B[?x], AGGREGATE(edge(?x, ?y) PER ?x BIND COUNT(?y) AS ?n) ."
+    kb = KnowledgeBase(size, ontology=ontology)
+    kb.materialise()
+    kb.add_rules(tmp_path / "new.rls")
+    (tmp_path / "size.dl").write_text(size)
+    assert facts(kb) == facts(KnowledgeBase([tmp_path / "size.dl", tmp_path / "new.rls"], ontology=ontology))
+    assert kb.explain("size", (IRI("http://e/a"), 0)).holds

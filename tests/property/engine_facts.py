@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deltalog import IRI, KnowledgeBase
+from deltalog import IRI, BlankNode, KnowledgeBase
+from deltalog.functions.scalar import skolem
 from tests.property.judge import Facts
 from tests.property.small_language import NAMESPACES, Fact, Row, is_iri
 
@@ -16,7 +17,14 @@ def small(value: Any) -> Any:
     """A value of the engine in the small language."""
     if isinstance(value, IRI):
         return small_name(str(value))
+    if isinstance(value, BlankNode):
+        return f"_:{value}"
     return f'"{value}"' if isinstance(value, str) else value
+
+
+def new_value(label: str, arguments: Iterable[Any]) -> str:
+    """What the engine calls a new value of an existential rule."""
+    return str(small(skolem(IRI(f"deltalog:new#{label}"), *map(large, arguments))))
 
 
 def small_name(name: str) -> str:
@@ -30,6 +38,8 @@ def small_rows(rows: Iterable[Iterable[Any]]) -> set[Row]:
 
 def large(value: Any) -> Any:
     """The opposite: a value that the engine takes."""
+    if isinstance(value, str) and value.startswith("_:"):
+        return BlankNode(value[2:])
     if is_iri(value):
         return IRI(large_name(value))
     return value.strip('"') if isinstance(value, str) else value

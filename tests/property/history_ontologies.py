@@ -10,13 +10,14 @@ import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from deltalog import KnowledgeBase, ProgramError, UsageError
+from deltalog import IRI, KnowledgeBase, ProgramError, UsageError
 from deltalog.core.tuning import Tuning
 from tests.property import judge
 from tests.property.engine_facts import (
@@ -26,6 +27,7 @@ from tests.property.engine_facts import (
     large,
     large_facts,
     large_name,
+    new_value,
     predicate,
     small_rows,
     typed,
@@ -40,6 +42,7 @@ from tests.property.small_language import (
     Call,
     Compare,
     Fact,
+    New,
     Not,
     Op,
     Row,
@@ -52,6 +55,7 @@ from tests.property.small_language import (
 
 METHODS = ("auto", "magic", "qsqr", "materialised")
 BASE, MORE = "base.ttl", "more.ttl"
+GRAPH = "http://e.x/graph"
 HIDDEN_NAME = re.compile(r"(?<![\w-])#")  # and not the end of a namespace
 SAME = judge.SAME
 CLASSES, PROPERTIES = (":A", ":B", ":C"), (":r", ":s", ":t")
@@ -72,11 +76,13 @@ class Disagreement(AssertionError):
 @dataclass(frozen=True)
 class Step:
     """One call. `update`, `insert` (INSERT DATA), `delete` (DELETE DATA): facts; `add_rules`, `remove_rules`: rules;
-    `load`, `unload`: the second ontology file."""
+    `load`, `unload`: the second ontology file; `modify`: atoms that are deleted and inserted for all solutions of
+    `where`; `graph`: facts of a named graph; `clear`: that graph; `reopen`: it is saved as a store, and opened."""
 
     kind: str
     add: tuple[Any, ...] = ()
     remove: tuple[Any, ...] = ()
+    where: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,7 @@ class OntologyHistory:
     goals: tuple[tuple[Any, ...], ...] = ()
     asked_first: bool = False  # goals come before the materialisation
     explained: bool = False
+    foreseen: bool = False  # by what_if, and read in a frozen copy afterwards
     both_loaded: bool = False  # the second ontology file is there from the beginning
     seed: int = field(default=-1, compare=False)
 
@@ -118,7 +125,11 @@ class OntologyHistory:
 def _called(step: Step) -> str:
     if step.kind == "update":
         return f"kb.update(add={large_facts(step.add)}, remove={large_facts(step.remove)})"
-    if step.kind in ("insert", "delete"):
+    if step.kind == "graph":
+        return f"kb.update(add={large_facts(step.add)}, remove={large_facts(step.remove)}, graph=IRI({GRAPH!r}))"
+    if step.kind == "reopen":
+        return "kb.save(folder / 'store'); kb.close(); kb = KnowledgeBase.open(folder / 'store')"
+    if step.kind in ("insert", "delete", "modify", "clear"):
         return f'kb.sparql_update("""{request(step)}""")'
     if step.kind in ("load", "unload"):
         return f"kb.{'load' if step.kind == 'load' else 'remove'}_ontology(folder / {MORE!r})"
@@ -137,9 +148,19 @@ def turtle(triples: Sequence[Row]) -> str:
 
 
 def request(step: Step) -> str:
-    verb, facts = ("INSERT", step.add) if step.kind == "insert" else ("DELETE", step.remove)
     prefixes = "".join(f"PREFIX {short} <{large_name(short + 'x')[:-1]}> " for short in (":", "owl:", "rdfs:"))
-    return f"{prefixes}{verb} DATA {{ {' . '.join(map(_triple, facts))} }}"
+    if step.kind == "clear":
+        return f"CLEAR GRAPH <{GRAPH}>"
+    if step.kind == "modify":
+        parts = {"DELETE": step.remove, "INSERT": step.add, "WHERE": step.where}
+        written = (f"{word} {_group(map(tuple, atoms))}" for word, atoms in parts.items() if atoms)
+        return prefixes + " ".join(written)
+    verb, facts = ("INSERT", step.add) if step.kind == "insert" else ("DELETE", step.remove)
+    return f"{prefixes}{verb} DATA {_group(facts)}"
+
+
+def _group(facts: Iterable[Fact]) -> str:
+    return f"{{ {' . '.join(map(_triple, facts))} }}"
 
 
 def _triple(fact: Fact) -> str:
@@ -180,9 +201,9 @@ class _Drawn:
         options |= {"schemes": self.pick(("standard", "scheme", "module"))} if self.one_in(3) else {}
         tuning = self.pick(sorted(TUNINGS)) if self.one_in(2) else "defaults"
         self.files = {BASE: self.triples(3), MORE: self.triples(3)} if self.has_ontology else {}
-        self.axioms_of_files = {row for rows in self.files.values() for row in rows}
         self.rules = self.stratified([self.rule() for _ in range(self.pick((1, 2, 3, 4)))])
         self.facts = list(dict.fromkeys(self.fact() for _ in range(self.pick((3, 5, 8)))))
+        self.in_graph: list[Fact] = []
         rules, facts, self.loaded = tuple(self.rules), tuple(self.facts), self.both_loaded
         steps = tuple(self.step() for _ in range(self.pick((0, 1, 2, length))))
         return OntologyHistory(
@@ -195,6 +216,7 @@ class _Drawn:
             tuple(self.goal() for _ in range(self.pick((0, 0, 1)))),
             asked_first=self.one_in(2),
             explained=self.one_in(3),
+            foreseen=self.one_in(3),
             both_loaded=self.both_loaded,
             seed=self.seed,
         )
@@ -260,6 +282,7 @@ class _Drawn:
 
     def rule(self) -> Rule:
         makers = [self.equal, self.derived, self.derived, self.join, self.negated, self.aggregated, self.per]
+        makers += [self.inventing] * 2
         if self.wild:
             return self.pick((self.wildcard, self.wildcard, self.join, self.derived))()  # type: ignore[no-any-return]
         return self.pick((*makers, self.nested, self.nested))()  # type: ignore[no-any-return]
@@ -375,6 +398,22 @@ class _Drawn:
             (Atom("size", (x, "?k" if more else "?n")),), (outside, Aggregate(inner, (x,), (call,), True), *more)
         )
 
+    def inventing(self) -> Rule:
+        """One or two heads with a new value."""
+        x, y, n = "?x", "?y", "?new"
+        body = self.pick(
+            ((Atom(self.pick(CLASSES), (x,)),), (self.atom((x, y)),), (self.atom((x, y)), self.atom((x, y))))
+        )
+        names = bound(body)
+        if not names:
+            return self.inventing()
+        if self.one_in(4):
+            body = (*body, Not((self.atom(names),)))
+        head = Atom(self.pick((*PROPERTIES, "given", "q")), tuple(self.random.sample((names[0], n), 2)))
+        more = (Atom(self.pick((*CLASSES, "p")), (n,)),) if self.one_in(3) else ()
+        shared = tuple(term for term in head.terms if term != n)
+        return Rule((head, *more), (*body, Bind(New(self.pick("abc"), shared), n)))
+
     def wildcard(self) -> Rule:
         x, y, z, p = "?x", "?y", "?z", "?p"
         return self.pick(  # type: ignore[no-any-return]
@@ -404,7 +443,7 @@ class _Drawn:
     # Changes.
 
     def step(self) -> Step:
-        kinds = ["update", "update", "add_rules", "remove_rules"]
+        kinds = ["update", "update", "add_rules", "remove_rules", "modify", "graph", "clear", "reopen"]
         kinds += ["insert", "insert", "delete", "load", "load"] * self.has_ontology
         return getattr(self, f"_{self.pick(kinds)}")()  # type: ignore[no-any-return]
 
@@ -418,7 +457,7 @@ class _Drawn:
 
     def _delete(self) -> Step:
         found = [fact for fact in self.some_facts(3) if ":" in fact[0]]
-        stated = [self.as_fact(row) for rows in self.files.values() for row in rows if not self.is_axiom(row)]
+        stated = [self.as_fact(row) for rows in self.files.values() for row in rows]
         if stated and self.one_in(3):
             found.append(self.pick(stated))
         return self._changed("delete", [], found) if found else self._insert()
@@ -426,6 +465,33 @@ class _Drawn:
     def _load(self) -> Step:
         self.loaded = not self.loaded
         return Step("load" if self.loaded else "unload")
+
+    def _modify(self) -> Step:
+        """DELETE and INSERT of patterns."""
+        where = tuple(self.triple_atom() for _ in range(self.pick((1, 1, 2))))
+        names = bound(where)
+        if not names:
+            return self._modify()
+        add, remove = (tuple(self.triple_atom(names) for _ in range(self.pick((0, 1)))) for _ in range(2))
+        return Step("modify", add, remove, where) if add or remove else self._modify()
+
+    def triple_atom(self, names: Sequence[str] = ("?x", "?y")) -> Atom:
+        atom = self.atom(names)
+        return atom if ":" in str(atom.name) else self.triple_atom(names)
+
+    def _graph(self) -> Step:
+        """Facts of a named graph; some of them elsewhere, too."""
+        facts = [fact for fact in (self.fact(), self.fact(), *self.facts) if ":" in fact[0] and len(fact[1]) < 3]
+        add = self.random.sample(facts, min(len(facts), self.pick((1, 2))))
+        remove = [fact for fact in self.in_graph if fact not in add and self.one_in(2)]
+        self.in_graph = [fact for fact in (*self.in_graph, *add) if fact not in remove]
+        return Step("graph", tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
+
+    def _clear(self) -> Step:
+        return Step("clear") if self.in_graph else self._graph()
+
+    def _reopen(self) -> Step:
+        return Step("reopen")
 
     def _add_rules(self) -> Step:
         rules = [rule for rule in (self.rule() for _ in range(self.pick((1, 1, 2)))) if rule not in self.rules]
@@ -446,9 +512,9 @@ class _Drawn:
         return Step(kind, tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
 
     def some_facts(self, most: int) -> list[Fact]:
-        """Facts of the user, but no axioms that a file states, too: whether these go is not a matter of facts."""
-        kept = {self.as_fact(row) for row in self.axioms_of_files if self.is_axiom(row)}
-        facts = [fact for fact in self.facts if fact not in kept]
+        """Facts of the user; now and then axioms of a file."""
+        stated = [self.as_fact(row) for rows in self.files.values() for row in rows if self.is_axiom(row)]
+        facts = [*self.facts, *(stated if self.one_in(3) else ())]
         return self.random.sample(facts, min(most, len(facts)))
 
     def new_fact(self) -> Fact:
@@ -478,14 +544,13 @@ class _Drawn:
 
 def run(history: OntologyHistory) -> None:
     """Plays a history; a Disagreement, or whatever else is raised, if something is wrong."""
-    folder = Path(tempfile.mkdtemp()) if history.files else Path()
+    folder = Path(tempfile.mkdtemp())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _Player(history, folder).play()
     finally:
-        if history.files:
-            shutil.rmtree(folder)
+        shutil.rmtree(folder)
 
 
 class _Player:
@@ -493,7 +558,8 @@ class _Player:
 
     def __init__(self, history: OntologyHistory, folder: Path) -> None:
         self.history, self.folder = history, folder
-        self.rules, self.facts = list(history.rules), list(history.facts)
+        self.rules, self.facts, self.in_graph = list(history.rules), list(history.facts), list[Fact]()
+        self.without: set[tuple[str, Row]] = set()  # axioms of files that were removed
         self.files = [BASE, *([MORE] if history.both_loaded else [])] if history.files else []
         for name, triples in history.files.items():
             (folder / name).write_text(turtle(triples))
@@ -507,18 +573,22 @@ class _Player:
     def expected(self) -> judge.Facts:
         """All facts by the judge."""
         rules, facts = self.program()
-        return judge.consequences(rules, facts, equality=bool(self.history.files))
+        return judge.consequences(rules, facts, bool(self.history.files), new_value)
 
     def program(self) -> tuple[list[Rule], list[Fact]]:
         """The rules and facts of the moment, those of ontologies among them."""
-        stated = [row for file in self.files for row in self.history.files[file]]
-        facts = [*self.facts, *(_Drawn.as_fact(row) for row in stated if not _Drawn.is_axiom(row))]
+        stated = [row for file in self.files for row in self.history.files[file] if (file, row) not in self.without]
+        facts = [*self.facts, *self.in_graph, *(_Drawn.as_fact(row) for row in stated if not _Drawn.is_axiom(row))]
         axioms = [row for row in stated if _Drawn.is_axiom(row)]
         if self.history.files:
             axioms += [row for row in map(_as_triple, self.facts) if row is not None]
         return [*self.rules, *judge.rules_of_axioms(dict.fromkeys(axioms))], facts
 
     def play(self) -> None:
+        with suppress(judge.Endless):  # up to there everything was right
+            self.play_all()
+
+    def play_all(self) -> None:
         expected = self.expected()
         if self.history.asked_first:
             self.ask("before the materialisation", expected, METHODS[:-1])
@@ -529,13 +599,15 @@ class _Player:
         self.same("facts", everything(self.kb), expected)
         for number, step in enumerate(self.history.steps):
             before = expected
-            self.follow(step)
+            self.follow(step, before)
             try:
                 expected = self.expected()
             except judge.Unstratified:
                 self.refused(step, number, before)
                 return
+            frozen = self.kb.frozen() if self.history.foreseen else None
             try:
+                self.foresee(step, expected, before)
                 change = self.call(step)
             except ProgramError:
                 if judge.is_stratified(self.program()[0], equality=bool(self.history.files)):
@@ -544,15 +616,43 @@ class _Player:
                 return
             where = f"step {number} ({step.kind})"
             self.same(where, everything(self.kb), expected)
+            if frozen is not None:
+                self.same(f"{where}, frozen before", everything(frozen), before)
+            if change is None:
+                continue
             self.same(f"{where}, added", by_key(change.added), difference(expected, before))
             self.same(f"{where}, removed", by_key(change.removed), difference(before, expected))
         self.ask("at the end", expected, METHODS)
         if self.history.explained:
             self.explain(expected)
 
-    def follow(self, step: Step) -> None:
+    def foresee(self, step: Step, expected: judge.Facts, before: judge.Facts) -> None:
+        """What a change would do, and that it is not done."""
+        if not self.history.foreseen or step.kind not in ("update", "add_rules", "remove_rules"):
+            return
+        if step.kind == "update":
+            change = self.kb.what_if(large_facts(step.add), large_facts(step.remove))
+        else:
+            change = self.kb.what_if(**{step.kind: rules_text(step.add or step.remove)})
+        self.same("what_if, added", by_key(change.added), difference(expected, before))
+        self.same("what_if, removed", by_key(change.removed), difference(before, expected))
+        self.same("after what_if", everything(self.kb), before)
+
+    def follow(self, step: Step, facts: judge.Facts) -> None:
+        if step.kind in ("update", "delete"):
+            removed = {row for row in map(_as_triple, step.remove) if row is not None}
+            self.without |= {(file, row) for file in self.files for row in removed}
+            self.in_graph = [fact for fact in self.in_graph if fact not in step.remove]
         if step.kind == "load":
             self.files.append(MORE)
+            self.without = {(file, row) for file, row in self.without if file != MORE}
+        elif step.kind == "modify":
+            self.modify(step, facts)
+        elif step.kind in ("graph", "clear"):
+            removed_facts = step.remove if step.kind == "graph" else self.in_graph
+            self.in_graph = list(dict.fromkeys([f for f in self.in_graph if f not in removed_facts] + list(step.add)))
+        elif step.kind == "reopen":
+            pass
         elif step.kind == "unload":
             self.files.remove(MORE)
         elif step.kind in ("add_rules", "remove_rules"):
@@ -560,11 +660,37 @@ class _Player:
         else:
             self.facts = list(dict.fromkeys([*(fact for fact in self.facts if fact not in step.remove), *step.add]))
 
+    def modify(self, step: Step, facts: judge.Facts) -> None:
+        """DELETE, INSERT, WHERE."""
+        found = [dict(zip(bound(step.where), row, strict=True)) for row in judge.answers(step.where, facts)]
+        removed, added = (
+            {
+                (str(atom.name), row)
+                for atom in atoms
+                for one in found
+                if judge.is_iri((row := tuple(one.get(term, term) for term in atom.terms))[0])
+            }
+            for atoms in (step.remove, step.add)
+        )
+        self.in_graph = [fact for fact in self.in_graph if fact not in removed]
+        self.facts = list(dict.fromkeys([*(fact for fact in self.facts if fact not in removed), *sorted(added)]))
+
+    def reopen(self) -> None:
+        store = self.folder / "store"
+        if self.kb.version is None:
+            self.kb.save(store)
+        self.kb.close()
+        self.kb = KnowledgeBase.open(store, tuning=Tuning(**TUNINGS[self.history.tuning]))  # type: ignore[arg-type]
+
     def call(self, step: Step) -> Any:
         match step.kind:
+            case "reopen":
+                return self.reopen()
+            case "graph":
+                return self.kb.update(large_facts(step.add), large_facts(step.remove), graph=IRI(GRAPH))
             case "update":
                 return self.kb.update(large_facts(step.add), large_facts(step.remove))
-            case "insert" | "delete":
+            case "insert" | "delete" | "modify" | "clear":
                 return self.kb.sparql_update(request(step))
             case "load":
                 return self.kb.load_ontology(self.folder / MORE)
@@ -614,9 +740,13 @@ class _Player:
         return Disagreement(f"{what}\n{self.history}")
 
 
-def _as_triple(fact: Fact) -> Row | None:
+def _triple_of(fact: Fact) -> Row:
     name, row = fact
-    triple = (row[0], TYPE, name) if len(row) == 1 else (row[0], name, *row[1:])
+    return (row[0], TYPE, name) if len(row) == 1 else (row[0], name, *row[1:])
+
+
+def _as_triple(fact: Fact) -> Row | None:
+    triple = _triple_of(fact)
     return triple if len(triple) == 3 and _Drawn.is_axiom(triple) else None
 
 
@@ -645,7 +775,7 @@ def smaller(history: OntologyHistory) -> Iterator[OntologyHistory]:
         yield replace(history, options={k: v for k, v in history.options.items() if k != name})
     if history.tuning != "defaults":
         yield replace(history, tuning="defaults")
-    for flag in ("explained", "asked_first"):
+    for flag in ("explained", "asked_first", "foreseen"):
         if getattr(history, flag):
             yield replace(history, **{flag: False})
     for i, rule in enumerate(history.rules):

@@ -21,10 +21,12 @@ from tests.property.small_language import (
     Call,
     Compare,
     Fact,
+    New,
     Not,
     Op,
     Row,
     Rule,
+    Term,
     bound,
     expanded,
     is_iri,
@@ -38,7 +40,12 @@ Facts = dict[Key, set[Row]]
 Binding = dict[str, Any]
 SAME = "owl:sameAs"
 RDF_NODE = ("any triple", 0)  # stands for all classes and properties where rules have variables in their places
+MOST_GIVEN = 60  # facts with new values are among these
 RESERVED = ("rdf:", "rdfs:", "owl:")
+
+
+def _no_name(label: str, arguments: Row) -> Term:
+    raise AssertionError("no names for new values")
 
 
 class Unstratified(Exception):
@@ -49,15 +56,82 @@ class Failed(Exception):
     """An expression has no value."""
 
 
-def consequences(rules: Iterable[Rule], facts: Iterable[Fact], equality: bool = False) -> Facts:
-    """All facts that follow, by predicate and arity."""
+class Endless(Exception):
+    """New values do not end."""
+
+
+def consequences(
+    rules: Iterable[Rule], facts: Iterable[Fact], equality: bool = False, name: Callable[[str, Row], Term] = _no_name
+) -> Facts:
+    """All facts that follow, by predicate and arity. `name` is how a new value is called."""
     single = [one for rule in rules for one in expanded(rule)]
+    ordinary = [rule for rule in single if not _is_inventing(rule)]
+    given = list(facts)
+    found = _closed(ordinary, given, equality)
+    for rules_of_level in _inventing(single, equality):
+        while any([_invents(rule, ordinary, given, found, equality, name) for rule in rules_of_level]):
+            pass
+    return found
+
+
+def _closed(single: Sequence[Rule], facts: Iterable[Fact], equality: bool) -> Facts:
     found: Facts = defaultdict(set)
     for name, row in facts:
         add(found, Atom(name, row), {})
     for stratum in _strata(single, equality):
         _close(found, stratum, equality)
     return {key: rows for key, rows in found.items() if rows}
+
+
+# New values: the restricted chase.
+
+
+def _is_inventing(rule: Rule) -> bool:
+    return any(isinstance(literal, Bind) and isinstance(literal.expression, New) for literal in rule.body)
+
+
+def _inventing(rules: Sequence[Rule], equality: bool) -> list[list[Rule]]:
+    """The rules with new values by the stratum of their bodies."""
+    levels, node = _leveled(rules, equality)
+    found: dict[int, list[Rule]] = defaultdict(list)
+    for rule in filter(_is_inventing, rules):
+        found[max((levels[node(atom)] + weight for atom, weight in _reads(rule.body, 0)), default=0)].append(rule)
+    return [found[level] for level in sorted(found)]
+
+
+def _invents(
+    rule: Rule, ordinary: Sequence[Rule], given: list[Fact], found: Facts, equality: bool, name: Callable[..., Term]
+) -> bool:
+    """Adds the heads of a rule for all matches of its body for which they hold with no known values; again and again
+    if the rule reads its heads. Then everything that follows."""
+    names = {one.variable: one.expression for one in rule.body if isinstance(one, Bind)}
+    body = tuple(one for one in rule.body if not isinstance(one, Bind))
+    recursive = any(isinstance(one, Atom) and one.name == head.name for one in body for head in rule.heads)
+    applied = False
+    while new := _without_values(rule, body, names, found, name):
+        given += new
+        if len(given) > MOST_GIVEN:
+            raise Endless
+        after = _closed(ordinary, given, equality)
+        found.clear()
+        found.update(after)
+        applied = True
+        if not recursive:
+            break
+    return applied
+
+
+def _without_values(
+    rule: Rule, body: tuple[Any, ...], names: Mapping[str, New], found: Facts, name: Callable[..., Term]
+) -> list[Fact]:
+    facts: list[Fact] = []
+    for binding in _solutions(body, found, {}):
+        shared = {v: binding[v] for head in rule.heads for v in head.terms if v in binding}
+        if next(_solutions(rule.heads, found, shared), None) is None:
+            new = {v: name(one.label, tuple(binding[a] for a in one.arguments)) for v, one in names.items()}
+            values = {**binding, **new}
+            facts += [(str(head.name), tuple(values.get(t, t) for t in head.terms)) for head in rule.heads]
+    return list(dict.fromkeys(facts))
 
 
 def answers(goal: Sequence[Any], facts: Facts) -> set[Row]:
@@ -112,6 +186,17 @@ def _replace_equals(facts: Facts) -> None:
 
 def _strata(rules: Sequence[Rule], equality: bool, strict: bool = False) -> list[list[Rule]]:
     """Rules by the stratum of their heads."""
+    levels, node = _leveled(rules, equality, strict)
+    by_level: dict[int, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        by_level[levels[node(rule.heads[0])]].append(rule)
+    return [by_level[level] for level in range(max(levels.values(), default=0) + 1)]
+
+
+def _leveled(
+    rules: Sequence[Rule], equality: bool, strict: bool = False
+) -> tuple[dict[Key, int], Callable[[Atom], Key]]:
+    """The stratum of each predicate, and what an atom is one of."""
     merged = any(_has_wildcard(rule) for rule in rules)
 
     def node(atom: Atom) -> Key:
@@ -132,11 +217,7 @@ def _strata(rules: Sequence[Rule], equality: bool, strict: bool = False) -> list
             if is_iri(key[0]) and not key[0].startswith(RESERVED):
                 needs[key].add(((SAME, 2), 0))
         known.add((SAME, 2))
-    levels = _levels(known, needs)
-    by_level: dict[int, list[Rule]] = defaultdict(list)
-    for rule in rules:
-        by_level[levels[node(rule.heads[0])]].append(rule)
-    return [by_level[level] for level in range(max(levels.values(), default=0) + 1)]
+    return _levels(known, needs), node
 
 
 def _levels(known: Iterable[Key], needs: Mapping[Key, set[tuple[Key, int]]]) -> dict[Key, int]:

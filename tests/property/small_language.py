@@ -31,6 +31,13 @@ class Op(NamedTuple):
     right: Any
 
 
+class New(NamedTuple):
+    """A new value, where the heads of the rule hold for no known one: `!y` of Nemo."""
+
+    label: str
+    arguments: tuple[str, ...]
+
+
 class Atom(NamedTuple):
     name: str | None
     terms: tuple[Any, ...]
@@ -95,7 +102,7 @@ def _variables(part: Any) -> Iterator[str]:
         case str() | int() | float() | None:
             if is_variable(part):
                 yield part
-        case Atom(_, terms):
+        case Atom(_, terms) | New(_, terms):
             for term in terms:
                 yield from _variables(term)
         case Not(body):
@@ -227,6 +234,8 @@ def _call(call: Call, s: Spelling) -> str:
 def _term(term: Any, s: Spelling) -> str:
     if isinstance(term, Op):
         return f"({_term(term.left, s)} {term.operator} {_term(term.right, s)})"
+    if isinstance(term, New):
+        return f"SKOLEM({', '.join((f'<deltalog:new#{term.label}>', *(_term(t, s) for t in term.arguments)))})"
     if is_variable(term) and s.capitals:
         return "V_" + str(term)[1:]
     return str(term)

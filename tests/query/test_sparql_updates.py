@@ -266,6 +266,14 @@ def test_in_a_union_what_is_deleted_is_deleted_from_all_graphs() -> None:
     [
         ("INSERT DATA { ?x :p :y }", "line 1, column 15 of the query: a variable cannot be in INSERT DATA"),
         ("DELETE DATA { :x :p _:b }", "line 1, column 21 of the query: a blank node cannot be in DELETE DATA"),
+        (
+            "INSERT DATA { GRAPH :g { 1 :p :y } }",
+            "line 1, column 15 of the query: the subject of a triple in INSERT DATA",
+        ),
+        (
+            'DELETE DATA { "x" a :y }',
+            "line 1, column 15 of the query: the subject of a triple in DELETE DATA cannot be a",
+        ),
         ("DELETE WHERE { :x :p [] }", "line 1, column 22 of the query: a blank node cannot be in DELETE WHERE"),
         ("INSERT { :x :p/:q :y } WHERE {}", "line 1, column 15 of the query: expected"),
         ("INSERT { :x :p :y }", "line 1, column 20 of the query: expected WHERE"),

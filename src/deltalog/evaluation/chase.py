@@ -35,13 +35,14 @@ from deltalog.core.rules import TRIPLES, TYPES, Atom, HiddenName, NegatedBody, P
 from deltalog.core.terms import IRI, BlankNode, Value, lexical
 from deltalog.evaluation.backend import Backend
 from deltalog.evaluation.codec import encode_rows
-from deltalog.evaluation.equality.materialise import changed_relations
+from deltalog.evaluation.equality.materialise import EqualMaterialisation, changed_relations
 from deltalog.evaluation.facts import rows
 from deltalog.evaluation.maintenance.materialisation import ChangedFacts, Materialisation
 from deltalog.evaluation.maintenance.ordinary_rules import OrdinaryRules
 from deltalog.evaluation.maintenance.update_state import Update, UpdateReport
 from deltalog.evaluation.report import Report
 from deltalog.functions.scalar import evaluate
+from deltalog.program import analyse
 from deltalog.program.body_atoms import negative, positive
 from deltalog.program.core_rules import core_rules
 
@@ -182,6 +183,8 @@ class Chase(OrdinaryRules[T]):
         self, old: Materialisation[T], rules: tuple[Rule, ...] | None, facts: ChangedFacts[T]
     ) -> tuple[Materialisation[T], Update[T]]:
         """From an earlier one, and a change of its facts and rules."""
+        if rules is not None:
+            analyse(rules)  # with their new values: a cycle through a negation may lead through an existential rule
         if isinstance(old, ChasedMaterialisation):
             if rules is None and not old.rules.is_reached(iter((*facts.added, *facts.removed))):
                 return self._keep(old, facts)
@@ -189,7 +192,11 @@ class Chase(OrdinaryRules[T]):
         else:
             chase, before = ChaseRules(rules or old.program.rules), old
         started = time.perf_counter()
-        new: Materialisation[T] = self.changed(before, chase.evaluated, facts.added, facts.removed)[0]
+        new: Materialisation[T]
+        if isinstance(before, EqualMaterialisation):  # its relations are those of representatives
+            new = self.first(chase.evaluated, facts.explicit, Report())
+        else:
+            new = self.changed(before, chase.evaluated, facts.added, facts.removed)[0]
         with self.backend.failures.apart():  # they were counted when the values were first invented
             new = self._invent(new, chase) if chase.triggers else new
         report = UpdateReport(notes=["values of existential rules were invented anew"])

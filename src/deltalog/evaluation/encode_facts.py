@@ -30,14 +30,14 @@ def encode_facts(
     adding: bool = True,
 ) -> dict[Pred, T]:
     """Rows and data frames by the names of predicates; triples, and types whose class is an IRI, under their own
-    predicates. A name such as `p/2` may be one of the `known` predicates. `adding`: the subjects of triples are checked
-    (`deltalog.formats.subjects`)."""
+    predicates. A name such as `p/2` may be one of the `known` predicates. `adding`: whether they are added; the
+    subjects of triples are checked (`deltalog.formats.subjects`)."""
     found: dict[Pred, T] = {}
     by_name = {full_name(predicate_name(predicate), prefixes): data for predicate, data in facts.items()}
     by_name = {name: _column(name, data, known) if is_series(data) else data for name, data in by_name.items()}
     if len(by_name) < len(facts):
         raise UsageError(f"one predicate is given under two names: {', '.join(sorted(map(str, facts)))}")
-    subjects = SubjectCheck(prefixes, backend.tuning.prefixed_text_sample) if adding else None
+    subjects = SubjectCheck(prefixes, backend.tuning.prefixed_text_sample, adding)
     for predicate, (arity, table) in checked(backend.codec.encode(by_name, subjects).items()):
         if backend.size(table):
             found[_pred(predicate, arity, known)] = table

@@ -23,7 +23,7 @@ from deltalog.core.rules import (
     Span,
 )
 from deltalog.core.terms import Value
-from deltalog.functions.failures import ExampleValues, FailureLog, Fallible
+from deltalog.functions.failures import ExampleValues, FailureLog, Fallible, span_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def failed_expressions(log: FailureLog, rules: Mapping[str, Rule]) -> list[Faile
     for (expression, span), tally in log.tallies.items():
         rule_id = _owner(expression, span, rules)
         rule = rules.get(rule_id)
-        place = span or (None if rule is None else rule.span)
+        place = span if rule is None else rule.span and (span or rule.span)
         text = _printed(expression) if span is None else " ".join(span.source.text[span.start : span.end].split())
         shown = "" if place is None else str(place)
         examples = tuple(map(_written, tally.examples)) if rule is not None and rule.is_rewritten else tally.examples
@@ -116,9 +116,14 @@ def _owner(expression: Fallible, span: Span | None, rules: Mapping[str, Rule]) -
     """The id of the rule that has an expression: at its place, or one that has an equal expression."""
     if span is not None:
         for name, rule in rules.items():
-            if rule.span is not None and _within(span, rule.span):
+            if _within(span, rule.span) if rule.span else span in _spans(rule):
                 return name
     return next((name for name, rule in rules.items() if expression in _expressions(rule.body)), "")
+
+
+def _spans(rule: Rule) -> set[Span | None]:
+    """The places of expressions in a rule without a place: its text was stored."""
+    return {span_of(each) for each in _expressions(rule.body)}
 
 
 def _within(inner: Span, outer: Span) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from deltalog.formats.files import read_all
 from deltalog.formats.jsonld_terms import check_terms
 from deltalog.formats.ntriples import by_mark, facts_of
 from deltalog.formats.rdfxml import PIECE, prepared
-from deltalog.formats.relative_iris import with_absolute_iris
+from deltalog.formats.relative_iris import MarkedBases, with_absolute_iris
 from deltalog.formats.text import BYTE_ORDER_MARK, place_error
 
 _TOO_LONG = "Reached the buffer maximal size"  # pyoxigraph's MemoryError for a token
@@ -45,17 +46,19 @@ def read_rdf(path: Path, dictionary: Dictionary, format: str, reading: Reading =
 def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, reading: Reading) -> FactColumns:
     """The facts of the bytes of a file."""
     data = data.removeprefix(BYTE_ORDER_MARK)
-    text, no_language, base = data, None, reading.base_of(path)
+    text, no_language, base, bases = data, None, reading.base_of(path), MarkedBases(data)
     if format == "xml":
-        text, no_language = prepared(expanded(data, path), path, reading.max_depth)
+        text, no_language = prepared(expanded(data, path), path, reading.max_depth, bases)
+        base = bases.marked(base)
     elif format in ("turtle", "trig"):
         text = with_absolute_iris(data, base)
     elif format == "jsonld":
         _check_depth(data, path, reading.max_depth)
         check_terms(data, path, reading.max_depth)
-    terms, blank_nodes = Dictionary(), BlankNodes(data, format, path, reading)
+        text, base = bases.in_json(data), bases.marked(base)
+    terms, values = Dictionary(), _Values(BlankNodes(data, format, path, reading), bases, no_language)
     try:
-        batches = list(_batches(_parsed(_Pieces(text), format, base), terms, blank_nodes, no_language))
+        batches = list(_batches(_parsed(_Pieces(text), format, base), terms, values))
     except SyntaxError as problem:
         check_running()
         raise _readable(problem, data, path, lambda: _last_line_read(text, format, base)) from None
@@ -67,15 +70,13 @@ def read_rdf_data(data: bytes, path: Path, dictionary: Dictionary, format: str, 
     return facts_of(ids[np.concatenate([np.empty((4, 0), np.uint32), *batches], axis=1)], dictionary, reading.graphs)
 
 
-def _batches(
-    triples: Iterator[Any], terms: Dictionary, blank_nodes: BlankNodes, no_language: str | None
-) -> Iterator[Any]:
+def _batches(triples: Iterator[Any], terms: Dictionary, values: _Values) -> Iterator[Any]:
     """The triples as columns of ids, the graph last (0 where there is none), some at a time."""
     while batch := list(islice(triples, BATCH)):
         check_running()
         columns = ([t.subject for t in batch], [t.predicate for t in batch], [t.object for t in batch])
-        ids = [terms.encode([_value(term, blank_nodes, no_language) for term in column]) for column in columns]
-        yield np.array([*ids, _graphs(batch, terms, blank_nodes)], np.uint32)
+        ids = [terms.encode([values.of(term) for term in column]) for column in columns]
+        yield np.array([*ids, _graphs(batch, terms, values)], np.uint32)
 
 
 def _check_depth(data: bytes, path: Path, most: int) -> None:
@@ -95,12 +96,12 @@ _JSON_STEPS = np.zeros(256, np.int8)
 _JSON_STEPS[list(b"[{")], _JSON_STEPS[list(b"]}")] = 1, -1
 
 
-def _graphs(batch: Sequence[Any], terms: Dictionary, blank_nodes: BlankNodes) -> NDArray[np.uint32]:
+def _graphs(batch: Sequence[Any], terms: Dictionary, values: _Values) -> NDArray[np.uint32]:
     """The graphs of quads; none of triples, and of those in the unnamed graph."""
     ids = np.zeros(len(batch), np.uint32)
     names = [getattr(quad, "graph_name", None) for quad in batch]
     named = [i for i, name in enumerate(names) if type(name).__name__ in ("NamedNode", "BlankNode")]
-    ids[named] = terms.encode([_value(names[i], blank_nodes, None) for i in named])
+    ids[named] = terms.encode([values.of(names[i]) for i in named])
     return ids
 
 
@@ -145,17 +146,24 @@ _LABELS = {
 }
 
 
-def _value(term: Any, blank_nodes: BlankNodes, no_language: str | None) -> Value:
-    match type(term).__name__:
-        case "NamedNode":
-            return IRI(term.value)
-        case "BlankNode":
-            return blank_nodes[term.value]
-        case _:
-            _refuse_beyond_rdf_1_1(term)
-            if no_language is not None and term.language == no_language:
-                return literal(term.value)
-            return literal(term.value, term.datatype.value, term.language)
+@dataclass(frozen=True)
+class _Values:
+    """The values of a document's terms. `no_language` is the tag that means no language, if there is one."""
+
+    blank_nodes: BlankNodes
+    bases: MarkedBases
+    no_language: str | None
+
+    def of(self, term: Any) -> Value:
+        match type(term).__name__:
+            case "NamedNode":
+                return IRI(self.bases.restored(term.value))
+            case "BlankNode":
+                return self.blank_nodes[term.value]
+        _refuse_beyond_rdf_1_1(term)
+        if self.no_language is not None and term.language == self.no_language:
+            return literal(term.value)
+        return literal(term.value, term.datatype.value, term.language)
 
 
 def _refuse_beyond_rdf_1_1(term: Any) -> None:

@@ -2,7 +2,8 @@
 
 pyoxigraph takes some attributes that the standard refuses; these are errors here. It refuses `xml:lang=""`, which ends
 the scope of an outer language; a tag that means "no language" is put in its place, and the reader takes it off the
-literals. It gives XML literals all namespaces in scope and refuses empty ones; they become text in canonical form.
+literals. It gives XML literals all namespaces in scope and refuses empty ones; they become text in canonical form. It
+keeps dot segments of `xml:base` (`deltalog.formats.relative_iris`).
 
 Elements alternate: those of nodes, and inside of them those of properties (section 2.1 of the standard). What may be an
 attribute depends on which of them an element is (sections 7.2.11 to 7.2.21), and so does what is inside: `parseType`
@@ -18,6 +19,7 @@ from xml.parsers.expat import ErrorString, ExpatError, ParserCreate
 
 from deltalog.core.limits import check_running
 from deltalog.core.terms import RDF
+from deltalog.formats.relative_iris import MarkedBases
 from deltalog.formats.text import place_error
 from deltalog.formats.xml_literals import canonical_text
 
@@ -30,25 +32,28 @@ NEVER = frozenset(RDF + name for name in ("RDF", "Description", "li", "bagID", "
 NOT_OF_NODES = NEVER | {RDF + name for name in ("resource", "parseType", "datatype")}
 NOT_OF_PROPERTIES = NEVER | {RDF + "about"}
 ALONE = (RDF + "parseType", RDF + "datatype")  # beside which there may be rdf:ID only
-LANGUAGE = XML + "lang"
+LANGUAGE, BASE = XML + "lang", XML + "base"
 _NAME = re.compile(rb"<[^\s/>]+")
 _ATTRIBUTE = re.compile(rb"\s*([^\s=]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 _TAG_END = re.compile(rb"(?:\"[^\"]*\"|'[^']*'|[^\"'>])*>")
-_LANGUAGE_NAME = re.compile(rb"xml:lang")
+_LANGUAGE_NAME, _BASE_NAME = re.compile(rb"xml:lang"), re.compile(rb"xml:base")
 _PARSE_TYPE = re.compile(rb"(?!xmlns:|xml:)[^:]+:parseType")
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+)
 
 
-def prepared(data: bytes, path: Path, max_depth: int) -> tuple[bytes, str | None]:
+def prepared(data: bytes, path: Path, max_depth: int, bases: MarkedBases | None = None) -> tuple[bytes, str | None]:
     """A document for pyoxigraph, and the tag in it that means no language, if there is one.
 
     Raises DataError for XML that is malformed, cut short, too deep or not in UTF-8, and for an attribute that cannot
-    stand where it does.
+    stand where it does. Without `bases`, bases with dot segments stay as they are.
     """
-    elements = _Elements(path, max_depth)
+    elements = _Elements(path, max_depth, bases)
     elements.read(data)
     tag = _unused_tag(data) if elements.empty_languages else None
-    edits = [(at, at, (tag or "").encode()) for at in elements.empty_languages] + elements.literals
+    edits = [(at, at, (tag or "").encode()) for at in elements.empty_languages]
+    edits += elements.literals + elements.bases
     return _edited(data, edits), tag
 
 
@@ -73,7 +78,9 @@ class _Elements:
     lines, with the datatype in the place of `rdf:parseType`.
     """
 
-    def __init__(self, path: Path, max_depth: int) -> None:
+    def __init__(self, path: Path, max_depth: int, marked: MarkedBases | None) -> None:
+        self.bases: list[tuple[int, int, bytes]] = []
+        self._marked = marked
         self.empty_languages: list[int] = []
         self.literals: list[tuple[int, int, bytes]] = []
         self._open_literal: tuple[int, re.Match[bytes]] | None = None  # its depth, and its attribute parseType
@@ -118,6 +125,9 @@ class _Elements:
             self._refuse(f"more than {self._max_depth:,} elements are nested; Tuning(rdf_max_depth=...) allows more")
         if here != TEXT and attributes.get(LANGUAGE) == "":
             self.empty_languages.append(self._place_of_language())
+        if here != TEXT and BASE in attributes and self._marked:
+            start, end = self._attribute(_BASE_NAME).span(2)
+            self.bases.append((start, end, b'"%s"' % _escaped(self._marked.marked(attributes[BASE]))))
         if here == TEXT or (name == RDF + "RDF" and len(self._inside) == 1):
             self._inside.append(here)
             return

@@ -2,7 +2,7 @@
 
 A fact of a predicate that is an absolute IRI, with one or two arguments, is a triple, so a text or a number as its
 first argument is refused where facts enter. An object may be text; if it looks like a prefixed name, a warning says
-that it is text. Facts that are removed are not checked.
+that it is text. Of facts that are removed, a subject is refused only if it seems to be meant as an IRI.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ _PREFIXED = re.compile(r"[\w.-]*:[\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class SubjectCheck:
-    """Checks facts that are added. `prefixes` are those that are declared; a warning looks at `sample` rows."""
+    """Checks facts that are added or removed. `prefixes` are those that are declared; a warning looks at `sample`
+    rows."""
 
     prefixes: Mapping[str, str] = field(default_factory=dict, hash=False)
     sample: int = Tuning().prefixed_text_sample
+    adding: bool = True
 
     def check(self, pred: Pred, columns: Columns, dictionary: Dictionary) -> None:
         """UsageError if the subject of a triple is a literal."""
@@ -51,19 +53,22 @@ class SubjectCheck:
         if not _has_subjects(pred) or (wrong := _first_literal(columns[0], dictionary)) is None:
             return None
         row = tuple(dictionary.decode(np.array([column[wrong] for column in columns], np.uint32)))
+        if not (self.adding or self._meant(row[0])):
+            return None
         return (
             f"{pred}, row {wrong + 1:,} {told(row)}: the subject of a triple is an IRI or a blank node, and "
             f"{told(row[0])} is {_noun(row[0])}. {self._remedy(row[0])}"
         )
 
     def _remedy(self, subject: Value) -> str:
-        iri = self._iri(subject) if isinstance(subject, str) else None
+        iri = self._meant(subject)
         if iri is None:
             return 'Pass an IRI: IRI("...") in Python, {"iri": "..."} in JSON, <...> in tables'
         return f'Pass IRI("{iri}") in Python, {{"iri": "{iri}"}} in JSON, <{iri}> in tables'
 
-    def _iri(self, text: str) -> str | None:
+    def _meant(self, subject: Value) -> str | None:
         """The IRI that a text seems to mean."""
+        text = subject if isinstance(subject, str) else ""
         return self._expanded(text) or (text if is_absolute(text) and "://" in text else None)
 
     def _expanded(self, text: str) -> str | None:

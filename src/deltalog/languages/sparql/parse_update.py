@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from deltalog.core.errors import UsageError
-from deltalog.core.rules import Term, Variable
-from deltalog.core.terms import IRI
+from deltalog.core.rules import Constant, Term, Variable
+from deltalog.core.terms import IRI, RDF_TYPE, BlankNode, is_absolute
 from deltalog.functions.fresh_values import Execution
 from deltalog.languages.sparql.algebra import hidden
 from deltalog.languages.sparql.parse import WELL_KNOWN, QueryReader
@@ -100,6 +100,9 @@ class _UpdateReader(QueryReader):
         quads = self._quads(what, blank_nodes, is_data=True)
         if any(isinstance(term, Variable) and not hidden(term) for quad in quads for term in quad):
             self.fail(f"a variable cannot be in {what}", self._first(start, lambda token: token.kind == "variable"))
+        for _, subject, predicate, object in quads:
+            if _is_literal(subject) and _is_of_rdf(predicate, object):
+                self.fail(f"the subject of a triple in {what} cannot be a literal", self.tokens.tokens[start + 1])
         return quads
 
     def _quads(self, what: str, blank_nodes: bool, is_data: bool = False) -> Quads:
@@ -190,6 +193,16 @@ class _UpdateReader(QueryReader):
             return None
         self.accept("GRAPH")
         return self.iri()
+
+
+def _is_literal(term: Term) -> bool:
+    return isinstance(term, Constant) and not isinstance(term.value, IRI | BlankNode)
+
+
+def _is_of_rdf(predicate: Term, object: Term) -> bool:
+    """Whether a triple is a fact of an IRI, and not of a bare name."""
+    name = object if predicate == Constant(IRI(RDF_TYPE)) else predicate
+    return isinstance(name, Constant) and isinstance(name.value, IRI) and is_absolute(name.value)
 
 
 def _is_blank(token: QueryToken) -> bool:
