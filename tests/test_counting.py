@@ -105,7 +105,7 @@ def test_counts_are_made_when_something_has_been_lost() -> None:
 
 def test_counts_of_a_stratum_that_is_recomputed_are_not_kept() -> None:
     kb = made("p(X, Y) :- a(X, Y). p(X, Z) :- p(X, Y), a(Y, Z).", a=[(i, i + 1) for i in range(20)])
-    kb._backend.tuning = Tuning(recompute_min_facts=0)
+    kb._backend.tuning = Tuning(recompute_min_facts=0, recompute_all_min_changed_share=10.0)
     assert kb.update(remove={"a": [(9, 10)]}).report.recomputed == 1
     assert kb._state is not None and not kb._state.counts
     kb._backend.tuning = Tuning()

@@ -12,7 +12,7 @@ from deltalog import KnowledgeBase
 from deltalog.core.tuning import Tuning
 from deltalog.engines.spark.io.decode import Decoder
 
-LARGE = Tuning(spark_broadcast_max_terms=0, spark_broadcast_max_rows=0)  # the dictionary is joined
+LARGE = Tuning(spark_broadcast_max_rows=0)  # the dictionary is joined
 
 
 @pytest.mark.parametrize("hot", ["hot", 7], ids=["text", "integer"])

@@ -31,6 +31,9 @@ from deltalog.core.concurrency.collector import rare_collections
 from deltalog.core.concurrency.interrupts import check_interrupts
 from deltalog.core.errors import DeltalogError, LimitReached, UsageError
 
+# New objects after which Python looks for garbage in cycles, not 700 (`concurrency.collector`):
+_COLLECTED_OBJECTS = 100_000
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -343,7 +346,7 @@ def limited(method: Method) -> Method:
     def within_limits(self: Any, *args: Any, **kwargs: Any) -> Any:
         failures = self._backend.failures.mark()
         try:
-            with self.limits.running(call), rare_collections(self._backend.tuning.collector_min_objects):
+            with self.limits.running(call), rare_collections(_COLLECTED_OBJECTS):
                 return method(self, *args, **kwargs)
         except BaseException:
             self._backend.failures.back_to(failures)

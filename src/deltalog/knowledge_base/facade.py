@@ -339,7 +339,7 @@ class KnowledgeBase(ExplainMethods, OntologyMethods, GraphMethods, OtherLanguage
         name = None if graph is None else graph_name(graph)
         self._note_names(facts.named_paths if isinstance(facts, Files) else facts)
         if isinstance(facts, Files):
-            checked = facts.checking_subjects(self.prefixes, self._backend.tuning) if adding else facts
+            checked = facts.checking_subjects(self.prefixes) if adding else facts
             return self._in_graph(self._backend.codec.read(checked.paths, checked.reading), name)
         from deltalog.evaluation.encode_facts import encode_facts
 

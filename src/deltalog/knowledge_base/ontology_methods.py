@@ -133,7 +133,7 @@ class OntologyMethods:
         from deltalog.extensions.ontology.state import Ontology
 
         if self._ontology is None:
-            return Ontology(check_profile("owl2rl" if profile is None else profile), tuning=self._backend.tuning)
+            return Ontology(check_profile("owl2rl" if profile is None else profile))
         if profile is not None and check_profile(profile) != self._ontology.profile:
             raise UsageError(
                 f"the ontology has the profile {self._ontology.profile}; use another knowledge base for {profile}"
@@ -299,7 +299,7 @@ class OntologyMethods:
         """Takes over the ontology of a store."""
         from deltalog.extensions.ontology.stored import reopened
 
-        ontology = reopened(stored, self._axioms_of(self._explicit), self._explicit, self._backend.tuning)
+        ontology = reopened(stored, self._axioms_of(self._explicit), self._explicit)
         self._kb._assign(_ontology=ontology)
 
     # Inconsistencies.

@@ -240,7 +240,7 @@ class State:
         base, *deltas = manifest.data
         tuning = kb._backend.tuning
         rows = sum(folder.rows for folder in deltas)
-        return len(deltas) >= tuning.state_max_deltas or rows > tuning.state_max_delta_share * max(base.rows, 1)
+        return len(deltas) >= tuning.state_max_deltas or rows > tuning.compact_delta_share * max(base.rows, 1)
 
     def _write(
         self, version: int, draft: _Draft, tables: StateTables, before: Sequence[DataFolder]

@@ -83,7 +83,7 @@ class LoopBatch:
             np.where(self.known < 0, -1, known_starts[self.known]),
             out,
             ends,
-            tuning.nested_loop_max_matches,
+            tuning.kernel_call_max_matches,
         )
         return self._divided(out, ends) if done else None
 

@@ -34,6 +34,10 @@ from deltalog.kernels import small_rounds as kernel
 from deltalog.kernels.addresses import Addresses
 from deltalog.kernels.arithmetic import OP_FIELDS
 
+_MATCHES_PER_FACT = 16  # matches that a round may have for each new fact that it may have
+_MATCHES_PER_EXPRESSION = 1 << 8  # matches that take as long as one expression
+_CACHED_RESULTS = 1 << 8  # results of expressions that are kept
+
 ENDS = {
     kernel.DONE: RoundsEnd.DONE,
     kernel.LARGE: RoundsEnd.LARGE,
@@ -268,7 +272,7 @@ class LocalRounds:
         self._matches, self._reported = self._tuning.rounds_min_matches_per_call, 0
         self._put_rules(places)
         self._put_room(room)
-        most = min(self._tuning.rounds_matches_per_fact * max_new_facts, self._tuning.rounds_max_matches)
+        most = min(_MATCHES_PER_FACT * max_new_facts, self._tuning.rounds_max_matches)
         self._set(MAX_NEW_FACTS=max_new_facts, MAX_MATCHES=most, MAX_DEFERRED=self._tuning.rounds_expressions_per_round)
         self._start(new)
 
@@ -300,7 +304,7 @@ class LocalRounds:
         self._put(kernel.ROOM, self._expressions.dictionary.room)
 
     def _put_room(self, room: int) -> None:
-        code, results = self._code, self._tuning.rounds_cached_results if self._code.deferred else 0
+        code, results = self._code, _CACHED_RESULTS if self._code.deferred else 0
         arguments = max((len(one.variables) for one in code.deferred), default=0)
         buckets = 1 << (2 * room * code.slots - 1).bit_length()
         self._put(kernel.CHAINS, np.empty(room * code.slots, np.int64))
@@ -331,7 +335,7 @@ class LocalRounds:
         self._set(MATCHES_LEFT=self._matches)
         with self._expressions.lock.held if self._code.computes else nullcontext():
             self._run(self._expressions.dictionary)
-        self._matches = min(2 * self._matches, self._tuning.rounds_max_matches_per_call)
+        self._matches = min(2 * self._matches, self._tuning.kernel_call_max_matches)
         done = self._get(kernel.ROUNDS)
         log = self._log[self._reported : done]
         self._reported = done
@@ -350,7 +354,7 @@ class LocalRounds:
             self._expressions.limits.check()  # a value may be text of any length
             deferred = self._code.deferred[int(self._steps[self._get(kernel.DEFERRED), kernel.SLOT])]
             kernel.take_result(self._frame, self._evaluate(deferred))
-            self._frame[kernel.MATCHES_LEFT] -= self._tuning.rounds_matches_per_expression
+            self._frame[kernel.MATCHES_LEFT] -= _MATCHES_PER_EXPRESSION
 
     def _evaluate(self, deferred: Deferred) -> int:
         ids = {v: int(self._registers[r]) for v, r in zip(deferred.variables, deferred.registers, strict=True)}

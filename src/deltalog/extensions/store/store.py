@@ -299,7 +299,7 @@ class Store:
         """Why a snapshot should be taken now, of so many explicit facts; nothing if it should not."""
         if self._since.changes >= self.tuning.store_max_changes:
             return f"{self._since.changes:,} changes since the last snapshot"
-        if self._since.rows > max(self.tuning.store_max_change_share * facts, self.tuning.store_min_change_rows):
+        if self._since.rows > max(self.tuning.compact_delta_share * facts, self.tuning.store_min_change_rows):
             return f"changes of {self._since.rows:,} facts since the last snapshot"
         return ""
 
