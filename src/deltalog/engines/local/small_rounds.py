@@ -19,6 +19,7 @@ from deltalog.core.dictionary import Dictionary
 from deltalog.core.rules import Constant, Expression, Pred, Variable, variables
 from deltalog.engines.local.addresses import TableAddresses
 from deltalog.engines.local.arithmetic import DEPTH, compiled
+from deltalog.engines.local.body_code import KINDS, Registers, left_deep
 from deltalog.engines.local.column_expressions import ColumnExpressions
 from deltalog.engines.local.encoded_terms import EncodeTerms
 from deltalog.engines.local.index_join import IndexJoin
@@ -139,12 +140,12 @@ class _Variant:
 
     def __init__(self, program: RoundsCode, ids: EncodeTerms) -> None:
         self.program, self._ids = program, ids
-        self._names: dict[Variable | int, int] = {}
+        self._register = Registers(program._registers).of
 
     def plan(self, delta: Pred, head: Pred, plan: ir.Project | None) -> list[int]:
         program, first = self.program, len(self.program._code)
-        steps = _steps(plan.input) if plan is not None else None
-        if plan is None or steps is None:
+        steps = left_deep(plan.input) if plan is not None else None
+        if plan is None or steps is None or not _reads_delta(steps[0]):
             leaf = self._args([], [-1] * delta.arity, frozenset())
             self._line(kernel.ESCAPE)
             return [leaf, first, len(program._code), 0, 0]
@@ -153,12 +154,6 @@ class _Variant:
             self._step(step)
         terms = self._ids([term for _, term in plan.columns])
         return [leaf, first, len(program._code), program.preds[head], self._args(terms, range(len(terms)), None)]
-
-    def _register(self, term: Variable | int) -> int:
-        if term not in self._names:
-            self._names[term] = len(self.program._registers)
-            self.program._registers.append(term if isinstance(term, int) else 0)
-        return self._names[term]
 
     def _term(self, term: Variable | Constant) -> int:
         return self._register(self._ids([term])[0])
@@ -189,12 +184,12 @@ class _Variant:
                 self._computed(kernel.WHERE, condition, 0)
             case ir.Extend(_, variable, expression):
                 self._computed(kernel.EXTEND, expression, self._register(variable))
-            case ir.Join(left, ir.Scan() as scan):
-                self._look_up(kernel.JOIN, scan, frozenset(columns(left)))
-            case ir.SemiJoin(left, ir.Scan() as scan):
-                self._look_up(kernel.EXISTS, scan, frozenset(columns(left)))
-            case ir.AntiJoin(left, ir.Scan() as scan):
-                self._look_up(kernel.ABSENT, scan, frozenset(columns(left)))
+            case (
+                ir.Join(left, ir.Scan() as scan)
+                | ir.SemiJoin(left, ir.Scan() as scan)
+                | ir.AntiJoin(left, ir.Scan() as scan)
+            ):
+                self._look_up(KINDS[type(step)], scan, frozenset(columns(left)))
 
     def _computed(self, kind: int, expression: Expression, target: int) -> None:
         ops, program = compiled(expression, self._term), self.program
@@ -229,22 +224,8 @@ def _table(lines: Sequence[Sequence[int]], fields: int) -> Words:
     return np.array(lines, np.int64).reshape(-1, fields)
 
 
-def _steps(plan: Plan) -> list[Plan] | None:
-    """The nodes of a left-deep plan from its leaf, which reads the DELTA, on; None if there is anything else in it."""
-    above: list[Plan] = []
-    while not isinstance(plan, ir.Scan):
-        match plan:
-            case ir.Where(input) | ir.Extend(input):
-                above.append(plan)
-                plan = input
-            case ir.Join(left, ir.Scan()) | ir.SemiJoin(left, ir.Scan()) | ir.AntiJoin(left, ir.Scan()):
-                above.append(plan)
-                plan = left
-            case ir.Distinct(ir.Project(input, new)) if all(v == t for v, t in new):
-                plan = input
-            case _:
-                return None
-    return [plan, *above[::-1]] if plan.part is Part.DELTA else None
+def _reads_delta(leaf: Plan) -> bool:
+    return isinstance(leaf, ir.Scan) and leaf.part is Part.DELTA
 
 
 class LocalRounds:
