@@ -21,10 +21,10 @@ class Tuning:
     running_cost_rows: int = 1_500  # rows that take as long as running a plan over a few facts (0.05 ms)
     qsqr_row_cost_rows: int = 20  # rows of a plan that take as long as one row of QSQ-R
     lookup_cost_rows: int = 8  # rows that are scanned in the time of one look-up
-    # Rows that are merged or searched in the time that an index of them takes to set up; smaller tables have none:
+    # Smaller tables are rewritten and have no tombstones; fewer rows are looked up by binary search, not direct access:
     small_table_rows: int = 1 << 10
     parallel_min_rows: int = 1 << 15  # fewer rows are not handed to other threads: that takes 50 microseconds
-    morsel_rows: int = 1 << 21  # rows in flight for each thread: what a processor's cache and the memory allow
+    morsel_rows: int = 1 << 21  # rows in flight for each thread
     kernel_call_max_matches: int = (
         1 << 17
     )  # matches of a tuple-at-a-time kernel between two checks of limits, some 10 ms
@@ -73,8 +73,7 @@ class Tuning:
     tuple_retry_divisor: int = 32
 
     # The local engine.
-    # Runs are rewritten when more than one row in this many is a tombstone, or when tombstones would be met by that
-    # many look-ups:
+    # Runs are rewritten when more than one row in this many is a tombstone, or, with tombstones, is looked up at once:
     tombstone_max_divisor: int = 8
     # A row of a product takes 0.2 to 0.8 microseconds; with fewer candidates a row than this, they are sorted instead:
     product_min_candidates_per_row: int = 8
@@ -136,87 +135,91 @@ class Tuning:
 
     @property
     def distinct_min_rows(self) -> int:
-        """Intermediate results are made distinct from here on: a sort pays where it spares several nested loops."""
+        """Intermediate results with fewer rows are not made distinct: eight times what a nested loop starts from."""
         return 8 * self.nested_loop_max_leaf_rows
 
     @property
     def multiway_min_facts(self) -> int:
-        """Bodies over fewer facts are nested loops anyhow; 0 to 32,768 made no difference beyond noise."""
+        """Bodies that read fewer facts are nested loops at most, and not joined variable by variable; 0 to 32,768 made
+        no difference beyond noise."""
         return self.nested_loop_max_leaf_rows
 
     @property
     def multiway_check_min_facts(self) -> int:
-        """This many candidate deletions are checked by multiway joins: a check reads about eight facts."""
+        """This many candidate deletions or more are checked by multiway joins where bodies are cyclic: an eighth, as a
+        check reads several facts for each."""
         return self.nested_loop_max_leaf_rows // 8
 
     @property
     def replan_min_rows(self) -> float:
-        """A round may go through this many rows (0.1 s) before it is given up: planning again should be nothing."""
+        """A round may go through this many rows (0.1 s) before it is given up, so that planning again, some rules in
+        0.2 ms each, takes a small part of it."""
         return 800.0 * self.planning_cost_rows
 
     @property
     def replan_growth_factor(self) -> float:
-        """A plan is made again, and trees are reconsidered, when there is this many times more to read: the estimates
-        are then half as wrong as those that a round is given up for."""
+        """A plan is made again, and trees are reconsidered, when there is this many times more to read: half of the
+        error for which a round is given up."""
         return self.misestimate_factor / 2
 
     @property
     def tree_exchange_factor(self) -> float:
-        """A tree is exchanged for one that costs this many times less: an error of a join, not of a whole plan."""
+        """A tree is exchanged for one that costs this many times less: a quarter of that error, as both costs are
+        estimates over the same facts."""
         return self.misestimate_factor / 4
 
     @property
     def tree_growth_factor(self) -> float:
-        """Choices of a hyper-node under evaluation are looked at when its facts have grown this many times: often
-        enough to see a factor that an exchange needs."""
+        """Choices of a hyper-node under evaluation are looked at when its facts have grown this many times: more often
+        than an exchange can be due."""
         return self.tree_exchange_factor / 2
 
     @property
     def tree_min_rows(self) -> float:
-        """Joins of fewer rows by estimate take less time than finding a tree and maintaining it, which is like planning
-        some rules."""
+        """Joins of fewer rows by estimate take less time than finding a tree and maintaining it, which costs as much as
+        planning a few rules."""
         return 4.0 * self.planning_cost_rows
 
     @property
     def tree_min_worst_case_rows(self) -> float:
-        """The same for the worst case of the joins, which is rarely met."""
+        """The same for the worst case of the joins, which they rarely come near."""
         return 100 * self.tree_min_rows
 
     @property
     def tree_cost_margin_when_safer(self) -> float:
-        """The margin where the worst case of a tree has far fewer rows: joins may then be misestimated."""
+        """The margin where the worst case of a tree has far fewer rows than that of the joins."""
         return 16 * self.tree_cost_margin
 
     # Tuple at a time.
 
     @property
     def nested_loop_max_facts(self) -> int:
-        """Room for the results of one kernel call: a body has a few matches for each fact."""
+        """Room for the results of one kernel call, which finds fewer facts than matches."""
         return self.kernel_call_max_matches // 8
 
     @property
     def batch_update_max_rows(self) -> int:
-        """Explicit rows of many tables that are exchanged in one kernel call: each moves about 16 others."""
+        """Explicit rows of many tables that are exchanged in one kernel call: a row counts as 16 matches."""
         return self.kernel_call_max_matches // 16
 
     @property
     def rounds_max_facts(self) -> int:
-        """Room for the facts of one run of rounds, with some from each call."""
+        """Room for the facts of one run of rounds, which has several kernel calls."""
         return 2 * self.kernel_call_max_matches
 
     @property
     def rounds_max_matches(self) -> int:
-        """Matches that a round may have: a few kernel calls (100 ms), after which sets are faster."""
+        """Matches that a round may have: eight full kernel calls, about 100 ms."""
         return 8 * self.kernel_call_max_matches
 
     @property
     def rounds_min_matches_per_call(self) -> int:
-        """Matches of the first kernel call of a run; each call has twice as many as the one before."""
+        """Matches of the first kernel call of a run; each call may have twice as many as the one before."""
         return max(1, self.kernel_call_max_matches // 32)
 
     @property
     def rounds_expressions_per_round(self) -> int:
-        """Values computed one by one that take as long as a round by sets: each takes as long as compiling two
+        """Values computed one by one that take as long as a round by sets: one takes as long as compiling two
         variants."""
         return self.rounds_variants_per_round // 2
 
@@ -224,24 +227,24 @@ class Tuning:
 
     @property
     def recompute_all_large_share(self) -> float:
-        """A change of more of the explicit facts than this is large whatever it has consequences for."""
+        """A change of more of the explicit facts than this is a large one, also where they are few."""
         return 4 * self.recompute_all_min_changed_share
 
     @property
     def recompute_all_min_changed_facts_of_large_share(self) -> int:
-        """Deriving so small a base again takes as long as following a twentieth of the usual least change."""
+        """The least change for which everything is recomputed if it is a large one: a twentieth of the usual one."""
         return self.recompute_min_facts // 20
 
     @property
     def recompute_spread_notice_factor(self) -> float:
-        """Instances are estimated when more than one in this many of the facts that a stratum reads has changed: a fact
-        has fewer instances than a rule has facts, and an estimate is cheap."""
+        """Instances are estimated when more than one in this many of the facts that a stratum reads has changed:
+        somewhat before they can be too many."""
         return self.recompute_spread_factor * 8 / 3
 
     @property
     def underivable_check_max_facts(self) -> int:
-        """Up to this many overdeleted facts are checked for being mostly underivable before giving up: the check looks
-        at some facts for each."""
+        """Up to this many overdeleted facts are checked for being mostly underivable before giving up: a quarter of
+        what the kernel looks at, as a check reads several facts for each."""
         return self.tuple_max_facts // 4
 
     @property
@@ -254,87 +257,92 @@ class Tuning:
 
     @property
     def tombstone_scan_divisor(self) -> int:
-        """Where more than one row in this many goes, the whole run is scanned: two look-ups a row against a scan."""
+        """Where more than one row in this many goes, the whole run is scanned: a row is looked up, and the rest
+        moved."""
         return 2 * self.lookup_cost_rows
 
     @property
     def closure_point_lookup_factor(self) -> int:
-        """This many times fewer vertices are looked up one by one: in a graph and in its components."""
+        """This many times fewer vertices are looked up one by one: each is looked up in the graph and in its
+        components."""
         return 2 * self.lookup_cost_rows
 
     @property
     def fence_min_rows(self) -> int:
-        """Longer runs are searched by their fence, which is made in one pass."""
+        """Longer runs are searched by their fence, which has every 64th key."""
         return 4 * self.small_table_rows
 
     @property
     def product_min_left_rows(self) -> int:
-        """Smaller left sides are joined row by row: a product has an index of both sides."""
+        """Smaller left sides are joined row by row: a product looks at two tables."""
         return self.small_table_rows // 2
 
     @property
     def bit_matrix_min_pairs(self) -> int:
-        """Smaller relations are not kept as bit matrices: 2,048 words are allocated sooner than filled."""
+        """Smaller relations are not kept as bit matrices: as many pairs as fill 2,048 words."""
         return 2048 * self.bit_matrix_min_bits_per_word
 
     @property
     def product_max_listed_pairs(self) -> int:
-        """Larger virtual relations are not listed for a product, which takes as much memory again for its counts."""
+        """Larger virtual relations are not listed for a product, which needs room for its own pairs, too."""
         return self.max_listed_pairs // 4
 
     @property
     def equality_listed_pairs(self) -> int:
-        """Pairs of equal names of a difference that are listed: each may be shown in many facts."""
+        """Larger differences between relations over representatives stay virtual: they are shown with all names, which
+        are many times more."""
         return self.max_listed_pairs // 64
 
     @property
     def skolem_cache_parts(self) -> int:
-        """Encoded arguments of SKOLEM that are kept, by id: a name has two arguments, and most share one."""
+        """Encoded arguments of SKOLEM that are kept, by id: half of the names."""
         return self.skolem_cache_names // 2
 
     # Goals.
 
     @property
     def goal_cost_rows(self) -> int:
-        """Rows that take as long as a goal, whatever it asks: it is analysed and planned."""
+        """Rows that take as long as a goal, whatever it asks: it is a rule, and is analysed and planned."""
         return 2 * self.planning_cost_rows
 
     @property
     def qsqr_first_batch_rows(self) -> int:
-        """Rows of a step of QSQ-R whose fan-out is not known yet: it may be 256."""
+        """Rows of a step of QSQ-R whose fan-out is not known yet: few enough for one of 256."""
         return self.qsqr_chunk_rows // 256
 
-    # Explanations: a part of a search, so that all of them take no longer.
+    # Explanations, Spark, stores and states.
 
     @property
     def explain_max_program_bytes(self) -> int:
-        """Larger program files are not parsed again: parsing takes longer than reading."""
+        """Larger program files are not parsed again, which takes longer than reading data."""
         return self.explain_max_source_bytes // 2
-
-    # Spark, stores and states.
 
     @property
     def spark_arrow_max_values(self) -> int:
-        """Larger tables become DataFrames by ids, which executors decode: a fetched row has up to 16 values."""
+        """Larger tables become DataFrames by ids, which executors decode: as many values as fetched rows of 16
+        columns."""
         return 16 * self.spark_fetch_max_rows
 
     @property
     def spark_broadcast_max_terms(self) -> int:
-        """A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined. Each
-        worker keeps it for all tasks, where the rows of a join are sent for each."""
+        """A dictionary up to this size is fetched by the driver as a whole and broadcast; a larger one is joined. A
+        worker keeps it for all jobs, and so it may be larger than the side of a join."""
         return 10 * self.spark_broadcast_max_rows
 
     @property
     def store_min_change_rows(self) -> int:
-        """A store with fewer rows of changes is opened quickly, however small its snapshot: ten rows a change."""
+        """Stores with fewer rows of changes are opened quickly, however small the snapshot: as many as changes of ten
+        rows."""
         return 10 * self.store_max_changes
 
     @property
     def store_unused_share(self) -> float:
-        """Of the values of a dictionary, from which on a snapshot leaves them out: half of what makes one due."""
+        """Of the values of a dictionary, from which on a snapshot leaves them out: half of the share that makes one
+        due."""
         return self.compact_delta_share / 2
 
     @property
     def state_kept_versions(self) -> int:
-        """Versions of a state: those that replace a damaged one, and one more, which readers may still have open."""
+        """Versions of a state that are kept: the snapshots of a store, and one more, which readers may still have
+        open."""
         return self.store_kept_snapshots + 1
