@@ -67,7 +67,7 @@ def main() -> None:
 def written(rows: DataFrame, share: float) -> list[tuple[int, float, int]]:
     """The tasks that write facts."""
     context = rows.sparkSession.sparkContext
-    tuning = Tuning(spark_broadcast_max_terms=0, spark_broadcast_max_rows=0, spark_frequent_share=share)
+    tuning = Tuning(spark_broadcast_max_rows=0, spark_frequent_share=share)
     kb = KnowledgeBase("q(X, Y) :- p(X, Y).", engine="spark", tuning=tuning)
     kb.add("p", rows)
     kb.materialise()

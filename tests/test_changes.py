@@ -219,9 +219,7 @@ def test_the_report_names_hyper_nodes() -> None:
 
 def test_facts_that_are_not_there_are_not_removed_from_a_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fact by fact, and with what is not there as tombstones of the table of what is."""
-    tombstones = Tuning(
-        recompute_all_min_changed_share=10.0, fence_min_rows=0, tombstone_min_rows=0, tombstone_max_divisor=0
-    )
+    tombstones = Tuning(recompute_all_min_changed_share=10.0, small_table_rows=0, tombstone_max_divisor=0)
     kb = KnowledgeBase("p(X, Y) :- p(X, Y), p(X, Y).", tuning=tombstones)
     kb.add("p", [(2, 2.5), (2, 1)])
     kb.materialise()

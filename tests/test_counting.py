@@ -106,7 +106,7 @@ def test_counts_are_made_when_something_has_been_lost() -> None:
 
 def test_counts_of_a_stratum_that_is_recomputed_are_not_kept() -> None:
     kb = made("p(X, Y) :- a(X, Y). p(X, Z) :- p(X, Y), a(Y, Z).", a=[(i, i + 1) for i in range(20)])
-    session_of(kb).backend.tuning = Tuning(recompute_min_facts=0)
+    session_of(kb).backend.tuning = Tuning(recompute_min_facts=0, recompute_all_min_changed_share=10.0)
     assert kb.update(remove={"a": [(9, 10)]}).report.recomputed == 1
     assert session_of(kb).state.materialised is not None and not session_of(kb).state.materialised.counts
     session_of(kb).backend.tuning = Tuning()

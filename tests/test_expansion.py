@@ -78,7 +78,7 @@ def test_classes(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_expansions(seed: int, arity: int) -> None:
     random = Random(seed)
-    tuning = Tuning(equality_listed_pairs=random.choice([0, 1 << 20]), equality_scan_factor=random.choice([0, 100]))
+    tuning = Tuning(max_listed_pairs=random.choice([0, 1 << 26]), lookup_cost_rows=random.choice([0, 100]))
     classes, names = some_classes(random), some_table(random, arity, tuning)
     base = normalised(names, classes)
     least = partition(classes)

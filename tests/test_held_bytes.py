@@ -13,7 +13,7 @@ from deltalog.engines.local.held_bytes import held_bytes
 
 
 def table(start: int, size: int, arity: int = 2) -> Any:
-    return load([np.arange(start, start + size, dtype=np.uint32)] * arity, arity, Tuning(tombstone_min_rows=0))
+    return load([np.arange(start, start + size, dtype=np.uint32)] * arity, arity, Tuning(small_table_rows=0))
 
 
 def test_rows_are_words_of_two_ids() -> None:

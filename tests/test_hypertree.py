@@ -225,7 +225,7 @@ def test_conditions_find_their_place(way: str) -> None:
 
 def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few facts one node is best; with many, two. What was made for the few is exchanged, both ways."""
-    tuning = Tuning(recompute_all_min_changed_share=1e9, tree_min_rows=0.0)
+    tuning = Tuning(recompute_all_min_changed_share=1e9, planning_cost_rows=0)
     grid = [(i, i * 200 + j, j) for i in range(3) for j in range(200)]
     many = {
         "cw": [(f"a{i}", f"b{m}") for i, m, _ in grid],
@@ -258,7 +258,7 @@ def test_another_tree_when_the_data_has_become_another(monkeypatch: pytest.Monke
 
 def test_joins_that_are_safe_have_no_tree() -> None:
     """Where each value is met once, joins have few rows, whatever they meet; where there are hubs they may explode."""
-    safe, hubs = (KnowledgeBase(RULE, tuning=Tuning(tree_min_rows=0.0)) for _ in range(2))
+    safe, hubs = (KnowledgeBase(RULE, tuning=Tuning(planning_cost_rows=0)) for _ in range(2))
     safe.add("cw", [(f"a{i}", f"b{i}") for i in range(1000)])
     safe.add("ca", [(f"a{i}", f"c{i}") for i in range(1000)])
     safe.add("pc", [(f"{kind}{i}", f"d{i}") for kind in "bc" for i in range(1000)])
@@ -300,7 +300,7 @@ def test_a_tree_is_chosen_when_a_relation_gets_facts_in_the_recursion() -> None:
 
 @pytest.mark.parametrize("cyclic", ["combined", "standard"])
 def test_joins_far_from_their_estimate_are_planned_again(cyclic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuning = Tuning(replan_min_rows=20_000.0, replan_misestimate_factor=1.0)
+    tuning = Tuning(planning_cost_rows=25, misestimate_factor=1.0)
     kb = KnowledgeBase("h(?x, ?y, ?z) :- a(?x, ?y), b(?y, ?z) .", cyclic=cyclic, tuning=tuning)
     hub = [(i, 0) for i in range(300)] + [(i, i) for i in range(1000, 3000)]
     kb.add("a", hub)

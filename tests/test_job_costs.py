@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltalog.core.tuning import Tuning
 from deltalog.evaluation.maintenance.policy import DecisionKind, JobEstimate, decide_all
 
-TUNING = Tuning(jobs_per_stratum=4.0, jobs_per_recursive_stratum=10.0)
+TUNING = Tuning(jobs_per_stratum=4.0)
 
 
 def test_many_jobs_cost_more_than_starting_over() -> None:
@@ -26,4 +26,4 @@ def test_nothing_is_estimated_without_a_measurement() -> None:
 
 def test_recursive_strata_take_more_jobs() -> None:
     decision = decide_all(5, 100_000, TUNING, JobEstimate(4, 0.5, recompute_seconds=9.0, recursive=2))
-    assert decision.why == "4 strata take about 28 jobs of 0.50 s, and starting over takes 9.0 s"
+    assert decision.why == "4 strata take about 40 jobs of 0.50 s, and starting over takes 9.0 s"

@@ -96,12 +96,12 @@ CLOSED: list[tuple[Value, ...]] = [(0, 1), (1, 2), (2, 3), (5, 6), (6, 5), (7, 8
 LOW = Tuning(
     parallel_min_rows=2,
     nested_loop_max_leaf_rows=0,
-    product_min_left_rows=0,
-    product_offsets_divisor=10**9,
+    small_table_rows=0,
+    lookup_cost_rows=10**9,
     product_min_candidates_per_row=0,
     morsel_rows=3,
 )
-DENSE = replace(LOW, bit_matrix_min_pairs=1, bit_matrix_min_bits_per_word=0)
+DENSE = replace(LOW, bit_matrix_min_bits_per_word=0)
 
 
 class Plans:

@@ -97,7 +97,7 @@ def test_a_removed_rule_makes_a_table_again() -> None:
 def test_large_differences_are_not_listed() -> None:
     from deltalog.engines.local.virtual_relation import VirtualDifference
 
-    tuning = Tuning(closure_max_listed_difference=3)
+    tuning = Tuning(max_listed_pairs=3)
     kb = KnowledgeBase("r(X, Z) :- r(X, Y), r(Y, Z).", schemes="scheme", tuning=tuning)
     kb.add("r", [(i, i + 1) for i in range(9)])
     before = set(kb.facts("r"))

@@ -19,7 +19,7 @@ from tests.property.history_model import PREFIX, TUNINGS, History, is_rule, rows
 from tests.property.history_player import everything, from_scratch
 
 SEEDS = 200 if os.environ.get("DELTALOG_SLOW") else 12
-FEW_DELTAS = {"state_max_deltas": 2, "state_max_delta_share": 100.0, "state_kept_versions": 2}
+FEW_DELTAS = {"state_max_deltas": 2, "compact_delta_share": 100.0, "store_kept_snapshots": 1}
 
 
 class Player:

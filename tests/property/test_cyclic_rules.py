@@ -108,27 +108,22 @@ def agrees(random: Random, maintenance: str, tuning: Tuning) -> None:
 
 
 EASILY: Thresholds = {  # everything that only large data, or trees that pay, would take
-    "multiway_min_facts": 0,
+    "nested_loop_max_leaf_rows": 0,
     "multiway_advantage_factor": 0,
-    "tree_min_rows": 0,
+    "planning_cost_rows": 0,
     "tree_cost_margin": 1e9,
     "tree_safe_join_factor": 0,
     "tombstone_max_divisor": 0,
-    "multiway_check_min_facts": 1,
 }
 
 
 WRONG: Thresholds = {  # every choice is made again at every chance, and every round given up
-    "replan_min_rows": 0.0,
-    "replan_misestimate_factor": 0.0,
-    "tree_growth_factor": 0.0,
-    "tree_reconsider_factor": 1.0,
-    "tree_exchange_factor": 0.0,
+    "planning_cost_rows": 0,
+    "misestimate_factor": 0.0,
 }
 UNSURE: Thresholds = {
-    "tree_min_rows": 4.0,
+    "planning_cost_rows": 1,
     "tree_cost_margin": 1.0,
-    "tree_cost_margin_when_safer": 1.0,
     "tree_safe_join_factor": 0.5,
 }
 
@@ -141,9 +136,9 @@ UNSURE: Thresholds = {
         ("counting", {}),
         ("auto", {}),
         ("auto", EASILY),
-        ("dred", {**EASILY, "tombstone_min_rows": 0}),
+        ("dred", {**EASILY, "small_table_rows": 0}),
         ("auto", {**WRONG, **UNSURE}),
-        ("dred", {**WRONG, **UNSURE, "replan_min_rows": 10_000.0}),
+        ("dred", {**WRONG, **UNSURE, "planning_cost_rows": 12}),
         ("auto", {**EASILY, **WRONG}),
     ],
     ids=["dred", "bf", "counting", "auto", "easily", "easily, dead rows", "wrong", "wrong, later", "easily, wrong"],

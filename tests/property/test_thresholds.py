@@ -11,22 +11,20 @@ from test_engines_agree import agrees
 
 from deltalog.core.tuning import Tuning
 
-COLUMNS = Tuning(nested_loop_max_leaf_rows=0)
-SPARSE = replace(
-    COLUMNS, product_min_left_rows=0, product_offsets_divisor=10**9, product_min_candidates_per_row=0, morsel_rows=3
-)
-TOMBSTONES = Tuning(tombstone_max_divisor=0, compact_lookup_divisor=0)
+COLUMNS = Tuning(nested_loop_max_leaf_rows=1)
+SPARSE = replace(COLUMNS, small_table_rows=0, lookup_cost_rows=10**9, product_min_candidates_per_row=0, morsel_rows=3)
+TOMBSTONES = Tuning(tombstone_max_divisor=0)
 WAYS = {
     "columns": COLUMNS,
     "parallel": COLUMNS,
-    "nested loops give up": Tuning(nested_loop_max_facts=4, nested_loop_max_matches=16),
+    "nested loops give up": Tuning(kernel_call_max_matches=16),
     "sparse products": SPARSE,
-    "dense products": replace(SPARSE, bit_matrix_min_pairs=1, bit_matrix_min_bits_per_word=0),
+    "dense products": replace(SPARSE, bit_matrix_min_bits_per_word=0),
     "sorted products": replace(SPARSE, product_min_candidates_per_row=10**9),
-    "distinct in between": replace(COLUMNS, distinct_min_rows=0, morsel_rows=2),
+    "distinct in between": replace(COLUMNS, nested_loop_max_leaf_rows=0, morsel_rows=2),
     "tombstones stay": TOMBSTONES,
     "tombstones stay, columns": replace(TOMBSTONES, nested_loop_max_leaf_rows=0),
-    "large tables": replace(COLUMNS, search_max_rows=0),
+    "large tables": replace(COLUMNS, small_table_rows=0),
 }
 
 

@@ -52,10 +52,9 @@ WAYS: dict[str, Thresholds] = {
         **BY_SETS,
         "recompute_min_facts": 0,
         "recompute_spread_factor": 1e9,
-        "recompute_spread_notice_factor": 1e9,
     },
-    "fact by fact": {"fence_min_rows": 0, "tombstone_min_rows": 0, "tombstone_max_divisor": 0},
-    "tombstones, and none": {"fence_min_rows": 0, "tombstone_min_rows": 0, "tombstone_max_divisor": 3},
+    "fact by fact": {"small_table_rows": 0, "tombstone_max_divisor": 0},
+    "tombstones, and none": {"small_table_rows": 0, "tombstone_max_divisor": 3},
     "fact by fact, at most a few": {
         "bounded_overdeletion_min_facts": 2,
         "bounded_overdeletion_factor": 1,

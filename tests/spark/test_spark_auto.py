@@ -168,7 +168,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("tuning", [{}, {"spark_fetch_max_rows": 2, "spark_arrow_max_values": 2}])
+@pytest.mark.parametrize("tuning", [{}, {"spark_fetch_max_rows": 2}])
 def test_data_frames_in_and_out(tuning: dict[str, int]) -> None:
     """By Arrow, or, as large ones, by ids: the DataFrames are those of the Spark engine, and come back as they were."""
     far, kb = KnowledgeBase(engine="spark"), KnowledgeBase(engine="auto", tuning=Tuning(**tuning))  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def test_an_error_in_a_data_frame_is_the_same_however_it_is_fetched(spark: Any) 
 )
 def test_budgets_are_written_as_spark_writes_memory(text: str, size: int, budget: Any, spark: Any) -> None:
     budget(text)
-    assert settings.driver_budget(Tuning(), spark) == size
+    assert settings.driver_budget(spark) == size
 
 
 @pytest.mark.parametrize("text", ["", "much", "-1", "4 gallons", "1.5g", "4gg"])
@@ -220,7 +220,7 @@ def test_nonsense_is_no_budget(text: str, budget: Any) -> None:
 def test_the_budget_is_a_share_of_the_drivers_memory(spark: Any) -> None:
     memory = spark.conf.get("spark.driver.memory")
     assert memory.endswith("m")
-    assert settings.driver_budget(Tuning(), spark) == int(int(memory[:-1]) * 2**20 * 0.4)
+    assert settings.driver_budget(spark) == int(int(memory[:-1]) * 2**20 * 0.4)
 
 
 def test_one_place_decides() -> None:
@@ -262,8 +262,8 @@ def test_estimates_are_near_what_is_held(tmp_path: Path) -> None:
     kb = KnowledgeBase(engine="auto", tuning=IN_EXECUTORS)
     parsed = parse_files([folder], Reading(), session_of(kb).backend.far)  # type: ignore[attr-defined]
     parsed.frame.unpersist()
-    estimated = dictionary_bytes(parsed.terms, parsed.text, Tuning())
-    estimated += sum(table_bytes(rows, pred.arity, Tuning()) for pred, rows in parsed.facts)
+    estimated = dictionary_bytes(parsed.terms, parsed.text)
+    estimated += sum(table_bytes(rows, pred.arity) for pred, rows in parsed.facts)
     kb.load(folder)
     assert 0.6 < estimated / held(kb) < 1.7  # the dictionary grows by doubling
 

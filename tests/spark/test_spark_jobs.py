@@ -15,7 +15,6 @@ from deltalog import KnowledgeBase
 from deltalog.core.errors import EngineError, LimitReached
 from deltalog.core.limits import Limits
 from deltalog.core.rules import Pred
-from deltalog.core.tuning import Tuning
 from deltalog.engines.spark.failures import one_line
 from deltalog.engines.spark.jobs import SparkJobs, listed, pred_names, round_name
 from deltalog.evaluation.current_round import in_round
@@ -136,7 +135,8 @@ def test_only_the_jobs_of_the_knowledge_base_are_counted(spark: Any, everything_
 
 def test_many_scopes_are_counted_on_the_way(spark: Any) -> None:
     """Spark forgets old jobs, so they are not counted only at the end."""
-    jobs = SparkJobs(spark.sparkContext, Limits(), Tuning(spark_max_uncounted_scopes=2))
+    jobs = SparkJobs(spark.sparkContext, Limits())
+    jobs.metrics.max_uncounted = 2
     for _ in range(3):
         with jobs.named("count"):
             spark.range(10).count()
@@ -213,7 +213,7 @@ def test_jobs_that_somebody_cancels_are_an_error_of_one_line(spark: Any) -> None
 def test_an_interrupt_cancels_the_jobs() -> None:
     context = Mock(uiWebUrl=None)
     context.getLocalProperty.return_value = None
-    jobs = SparkJobs(context, Limits(), Tuning())
+    jobs = SparkJobs(context, Limits())
     with pytest.raises(KeyboardInterrupt), jobs.named("outer"), jobs.named("inner"):
         raise KeyboardInterrupt
     tag = context.addJobTag.call_args.args[0]
@@ -223,7 +223,7 @@ def test_an_interrupt_cancels_the_jobs() -> None:
 
 def test_errors_that_are_not_sparks_stay_as_they_are() -> None:
     context = Mock(uiWebUrl=None)
-    jobs = SparkJobs(context, Limits(), Tuning())
+    jobs = SparkJobs(context, Limits())
     with pytest.raises(ZeroDivisionError), jobs.named("a name"):
         raise ZeroDivisionError
     context.cancelJobsWithTag.assert_not_called()

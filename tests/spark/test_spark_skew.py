@@ -13,7 +13,7 @@ from deltalog.core.tuning import Tuning
 from deltalog.engines.spark.io.decode import Decoder
 from deltalog.knowledge_base.calls import session_of
 
-LARGE = Tuning(spark_broadcast_max_terms=0, spark_broadcast_max_rows=0)  # the dictionary is joined
+LARGE = Tuning(spark_broadcast_max_rows=0)  # the dictionary is joined
 
 
 @pytest.mark.parametrize("hot", ["hot", 7], ids=["text", "integer"])

@@ -110,11 +110,9 @@ def _options(random: Random) -> tuple[tuple[str, Any], ...]:
     thresholds = {
         **TUNINGS[random.choice(sorted(TUNINGS))],
         "store_max_changes": random.choice((1, 2, 3, 5, 1000)),
-        "store_min_change_rows": random.choice((2, 10, 1000)),
         "store_kept_snapshots": random.choice((1, 2, 3)),
-        "store_unused_share": random.choice((0.0, 0.25, 1.0)),
+        "compact_delta_share": random.choice((0.0, 0.5, 2.0)),
         "store_spare_ids": random.choice((1, 4096)),
-        "store_spare_share": 0.0,
         "store_part_bytes": random.choice((100, 1000, 1 << 20)),
     }
     chosen: dict[str, Any] = {"tuning": Tuning(**thresholds)}  # type: ignore[arg-type]

@@ -29,6 +29,9 @@ from deltalog.core.arguments import told
 from deltalog.core.concurrency.interrupts import check_interrupts
 from deltalog.core.errors import DeltalogError, LimitReached, UsageError
 
+# New objects after which Python looks for garbage in cycles, not 700 (`concurrency.collector`):
+COLLECTED_OBJECTS = 100_000
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 T = TypeVar("T")
 

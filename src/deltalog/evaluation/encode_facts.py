@@ -37,7 +37,7 @@ def encode_facts(
     by_name = {name: _column(name, data, known) if is_series(data) else data for name, data in by_name.items()}
     if len(by_name) < len(facts):
         raise UsageError(f"one predicate is given under two names: {', '.join(sorted(map(str, facts)))}")
-    subjects = SubjectCheck(prefixes, backend.tuning.prefixed_text_sample, adding)
+    subjects = SubjectCheck(prefixes, adding=adding)
     for predicate, (arity, table) in checked(backend.codec.encode(by_name, subjects).items()):
         if backend.size(table):
             found[_pred(predicate, arity, known)] = table

@@ -117,8 +117,8 @@ class Trees:
     def _is_due(self, rule: Rule, statistics: Statistics) -> bool:
         if self.choices[rule].waiting:
             return all(statistics.size(atom.pred, Part.ALL) for atom in atoms_of(rule))
-        now, before, factor = _facts(rule, statistics), self.chosen_for[rule], self.tuning.tree_reconsider_factor
-        return not before / factor < now < before * factor
+        now, before, factor = _facts(rule, statistics), self.chosen_for[rule], self.tuning.replan_growth_factor
+        return not (before < now * factor and now < before * factor)
 
     def choose_again(self, rule: Rule, statistics: Statistics) -> bool:
         """Chooses for a rule again; whether the choice changes."""

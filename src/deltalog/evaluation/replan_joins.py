@@ -1,7 +1,7 @@
 """Misestimated joins are planned again while they run.
 
 The textbook estimate takes all values of a column for equally frequent. Where they are not, a join order may have
-thousands of times the estimated rows. So the plans of a round have a budget: `Tuning.replan_misestimate_factor` times
+thousands of times the estimated rows. So the plans of a round have a budget: `Tuning.misestimate_factor` times
 their estimated rows, plus `Tuning.replan_min_rows`. Beyond it the round is given up; nothing of it has been added yet.
 Decompositions of cyclic rules are chosen again, and rules that may be the cause are planned again, both as if every
 look-up met the most frequent value (`Skewed`). Then the round is repeated, without a budget.
@@ -62,7 +62,7 @@ def with_replanning(
             raise  # the budget of an evaluation that this round is part of
     if evaluation.revision is not None:
         evaluation.revision.reconsider_misestimated(Skewed(evaluation.relations))
-    relations, factor = evaluation.relations, backend.tuning.replan_misestimate_factor
+    relations, factor = evaluation.relations, backend.tuning.misestimate_factor
     for planned in due:
         if planned.body is not None and not planned.skewed and _may_be_misestimated(planned, relations, factor):
             planned.skewed, planned.body = True, None

@@ -22,6 +22,12 @@ from deltalog.evaluation.plan import ir
 if TYPE_CHECKING:
     from deltalog.evaluation.seminaive import PlannedVariant, SemiNaive
 
+_FIRST_ROOM_FACTS = 1 << 11  # room for this many facts takes no time to make
+_ROOM_PER_FACT = 8  # facts that may be found for each new one, at first
+_ROOM_GROWTH_FACTOR = 4  # when the room is full
+_MAX_BACKOFF_ROUNDS = 1 << 6  # rounds by sets after a round that was too large
+_WORTHWHILE_ROUNDS = 8  # a run of this many rounds was worth its start
+
 T = TypeVar("T")
 
 
@@ -40,7 +46,7 @@ class SmallRoundEvaluation(Generic[T]):
         self._tuning, self._own = self._backend.tuning, frozenset(self._preds)
         self._counted = evaluation.visible.counted(self._preds)
         self._seen: set[Pred] = set()  # predicates that have had a DELTA: variants that read others are not compiled
-        self._room = self._tuning.rounds_first_room_facts
+        self._room = _FIRST_ROOM_FACTS
         self._failed, self._waiting = 0, 0  # failed runs, and rounds by sets before the next one
         self._patience: int | None = None  # small rounds by sets before rules are compiled
 
@@ -85,7 +91,7 @@ class SmallRoundEvaluation(Generic[T]):
         if self._has_many_rules(new):
             self._seen, self._room = self._reachable(new), self._tuning.rounds_max_facts
         self._seen.update(new)
-        self._room = max(self._room, self._tuning.rounds_room_per_fact * self._size(new))
+        self._room = max(self._room, _ROOM_PER_FACT * self._size(new))
         variants = tuple(variant for pred in self._plans for variant in self._variants(pred))
         due = {pred: len(plans) for pred, plans in self._plans.items()}
         assert self._counted is not None
@@ -171,7 +177,7 @@ class SmallRoundEvaluation(Generic[T]):
     def _goes_on(self, end: RoundsEnd, done: int, new: Mapping[Pred, T]) -> bool:
         """Whether another run may follow at once."""
         if end is RoundsEnd.FULL:
-            growth, per_fact = self._tuning.rounds_room_growth_factor, self._tuning.rounds_room_per_fact
+            growth, per_fact = _ROOM_GROWTH_FACTOR, _ROOM_PER_FACT
             self._room *= growth
             if done or self._room <= growth * self._most(new) * per_fact:
                 return True
@@ -179,6 +185,6 @@ class SmallRoundEvaluation(Generic[T]):
             self._patience = 1
             return True
         if end in (RoundsEnd.TOO_MUCH, RoundsEnd.FULL):
-            self._failed = self._failed + 1 if done < self._tuning.rounds_worthwhile_rounds else 1
-            self._waiting = min(self._tuning.rounds_max_backoff_rounds, 1 << self._failed)
+            self._failed = self._failed + 1 if done < _WORTHWHILE_ROUNDS else 1
+            self._waiting = min(_MAX_BACKOFF_ROUNDS, 1 << self._failed)
         return False

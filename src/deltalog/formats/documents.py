@@ -112,11 +112,11 @@ class Files:
         predicate = self.reading.tables.predicate
         return self.paths if predicate is None else (*self.paths, Path(f"{predicate}.csv"))
 
-    def checking_subjects(self, prefixes: Mapping[str, str], tuning: Tuning) -> Files:
+    def checking_subjects(self, prefixes: Mapping[str, str]) -> Files:
         """The same files, to be added: tables may have no literal as the subject of a triple."""
         from deltalog.formats.subjects import SubjectCheck
 
-        check = SubjectCheck(prefixes, tuning.prefixed_text_sample)
+        check = SubjectCheck(prefixes)
         return replace(self, reading=replace(self.reading, subjects=check))
 
     def over(self, settings: TableSettings) -> Files:

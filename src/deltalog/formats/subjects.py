@@ -19,7 +19,6 @@ from deltalog.core.errors import UsageError
 from deltalog.core.naming import expanded
 from deltalog.core.rules import TRIPLES, Pred
 from deltalog.core.terms import Kind, Value, is_absolute
-from deltalog.core.tuning import Tuning
 from deltalog.core.user_warnings import warn
 from deltalog.formats.columns import Column, Columns
 
@@ -33,7 +32,7 @@ class SubjectCheck:
     rows."""
 
     prefixes: Mapping[str, str] = field(default_factory=dict, hash=False)
-    sample: int = Tuning().prefixed_text_sample
+    sample: int = 1_000
     adding: bool = True
 
     def check(self, pred: Pred, columns: Columns, dictionary: Dictionary) -> None:

@@ -17,8 +17,9 @@ The environment variable `DELTALOG_KERNELS` is `auto` (this rule), `compile` (co
 
 The two forms of a kernel are functions with namespaces of their own. In the compiled one (`dispatcher`), the names of
 other kernels are Numba's dispatchers. In the interpreted one (`interpreted`), they are Python functions, and words of
-64 bits are Python's integers (`kernels.plain_numbers`). A kernel that would be slow as it is written has a second
-version for Python: the function of the same name in the module of the same name in `kernels.interpreted`.
+64 bits are Python's integers (`kernels.plain_numbers`). A kernel that small programs call, and that would be slow as it
+is written, has a second version for Python: the function of the same name in the module of the same name in
+`kernels.interpreted`. It must save the loading of Numba in a run that would not load it otherwise.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ def items(*arguments: Any) -> int:
 
 
 def form(work: Callable[..., int] = items, most: int = MOST_ITEMS, patience: float = PATIENCE) -> Callable[[F], F]:
-    """A kernel written for Python, which runs if a call has no more than so much work, and for about so many seconds in
-    all: as long as it takes to compile it."""
+    """The form that Python runs, of a kernel or of its version for Python: it runs if a call has no more than so much
+    work, and for about so many seconds in all: as long as it takes to compile it."""
 
     def with_limit(function: F) -> F:
         function.work, function.most, function.patience = work, most, patience  # type: ignore[attr-defined]
@@ -246,8 +247,10 @@ def _versions(module: str) -> Namespace:
 
 
 def _copy(function: Callable[..., Any], space: Namespace) -> Callable[..., Any]:
-    """A function with another namespace."""
-    return FunctionType(function.__code__, space, function.__name__, function.__defaults__)
+    """A function with another namespace, and with the limits that `form` gave it."""
+    copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__)
+    vars(copy).update(vars(function))
+    return copy
 
 
 def _compiled_namespace(module: str) -> Namespace:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltalog.kernels.compiling import kernel
+from deltalog.kernels.compiling import form, kernel
+
+small = form(most=1 << 14)  # items, at a microsecond each
 
 
 @kernel
+@small
 def offsets_of(sources, n):
     """Where the edges of each vertex begin, for edges in order of their sources."""
     offsets = np.zeros(n + 1, np.int64)
@@ -22,6 +25,7 @@ def offsets_of(sources, n):
 
 
 @kernel
+@small
 def strong_components(offsets, targets):
     """The strongly connected component of each vertex, and their number (Tarjan's algorithm, without recursion).
 
@@ -69,6 +73,7 @@ def strong_components(offsets, targets):
 
 
 @kernel
+@small
 def connected_components(sources, targets, n):
     """The connected component of each vertex of an undirected graph, and their number (union-find)."""
     parent = np.arange(n)
@@ -96,6 +101,7 @@ def connected_components(sources, targets, n):
 
 
 @kernel
+@small
 def grouped(label, values, count):
     """The values by label: where those of each label begin, and the values in this order."""
     offsets = np.zeros(count + 1, np.int64)

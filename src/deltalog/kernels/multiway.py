@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltalog.kernels.compiling import inner, kernel
+from deltalog.kernels.compiling import form, inner, kernel
 from deltalog.kernels.join import RUNS
 from deltalog.kernels.memory import get
 from deltalog.kernels.run_search import RUN, is_tombstone
@@ -176,7 +176,14 @@ def _with_room(out, n):
     return larger
 
 
+def _size(lines, levels, places, *_):
+    """How many keys the relations have."""
+    runs = [place + 2 + RUN * run for place in lines[:, PLACE].tolist() for run in range(places[place])]
+    return sum(int(places[run + 1]) for run in runs)
+
+
 @kernel
+@form(work=_size, most=1 << 13)  # a triangle of 2,700 edges has at most 140,000 rows
 def multiway_join(lines, levels, places, constants, wanted, needed, least, bound, ids):
     """The rows of the registers `wanted`. The lines of level l are lines[levels[l]:levels[l + 1]]; registers are first
     the constants, then the variables of the levels. The first variable has values from `least` to below `bound`. From

@@ -61,6 +61,7 @@ numpy = SimpleNamespace(
     bool_=np.bool_,
     cumsum=np.cumsum,
     arange=np.arange,
+    append=np.append,
 )
 
 

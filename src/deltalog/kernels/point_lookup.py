@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from deltalog.kernels.compiling import inner, kernel
+from deltalog.kernels.compiling import form, inner, kernel
 from deltalog.kernels.sorted_keys import HALF, LOW
+
+by_wanted = form(work=lambda keys, wanted: len(wanted))
 
 
 @inner
@@ -26,6 +28,7 @@ def lower_bound(keys, key):
 
 
 @kernel
+@by_wanted
 def lookup_pairs(keys, leads):
     """Sorted keys by their high half: for every key of every lead, the number of the lead and the low half."""
     lows = np.empty(len(leads), np.int64)
@@ -50,6 +53,7 @@ def lookup_pairs(keys, leads):
 
 
 @kernel
+@form(work=lambda keys, tails: len(keys) * len(tails), most=1 << 14)
 def scan_pairs(keys, tails):
     """Keys by their low half, reading all of them: for each match, the number of the tail and the high half."""
     left, right = np.empty(16, np.int64), np.empty(16, np.uint32)
@@ -67,6 +71,7 @@ def scan_pairs(keys, tails):
 
 
 @kernel
+@by_wanted
 def lookup_keys(keys, wanted):
     """The positions of the wanted keys that are present."""
     found = np.empty(len(wanted), np.int64)

@@ -30,6 +30,7 @@ import numpy as np
 
 from deltalog.kernels.arithmetic import computed, interned, truth
 from deltalog.kernels.compiling import inner, kernel
+from deltalog.kernels.interpreter import ABSENT, EXISTS, JOIN
 from deltalog.kernels.memory import get, put
 from deltalog.kernels.run_search import MASK, RUN, STRIDE
 from deltalog.kernels.sorted_keys import HALF
@@ -50,7 +51,7 @@ FRAME = 42
 RUNNING, DONE, LARGE, PAUSED, FULL, TOO_MUCH, ESCAPED, DEFERRING = range(8)
 # Of a step. OWN: the number of its relation if that is a recursive one, or -1. FIRST_OP to LAST_OP: its expression.
 KIND, PLACE, OWN, SLOT, FIRST_ARG, ARITY, BOUND, FIRST_OP, LAST_OP, TARGET, STEP = range(11)
-JOIN, EXISTS, ABSENT, WHERE, EXTEND, DEFER_VALUE, DEFER_CONDITION, ESCAPE = range(8)
+WHERE, EXTEND, DEFER_VALUE, DEFER_CONDITION, ESCAPE = range(3, 8)  # after JOIN, EXISTS and ABSENT
 # Of an argument.
 REGISTER, COLUMN, MODE, ARG = range(4)
 KEY, PUT, SAME, SKIP = range(4)

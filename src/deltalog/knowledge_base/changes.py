@@ -203,7 +203,7 @@ def encoded(
     name, state, backend = None if graph is None else graph_name(graph), session.state, session.backend
     session.warnings.note_names(facts.named_paths if isinstance(facts, Files) else facts, backend)
     if isinstance(facts, Files):
-        checked = facts.checking_subjects(state.prefixes, backend.tuning) if adding else facts
+        checked = facts.checking_subjects(state.prefixes) if adding else facts
         found: dict[Pred, Any] = backend.codec.read(checked.paths, checked.reading)
     else:
         known = (state.mentioned, state.explicit)

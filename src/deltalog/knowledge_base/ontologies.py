@@ -57,7 +57,7 @@ def _of_profile(session: Session, profile: str | None) -> Ontology:
     """The present ontology, or an empty one of a profile."""
     known = ontology_of(session.state)
     if known is None:
-        return Ontology(check_profile("owl2rl" if profile is None else profile), tuning=session.backend.tuning)
+        return Ontology(check_profile("owl2rl" if profile is None else profile))
     if profile is not None and check_profile(profile) != known.profile:
         raise UsageError(f"the ontology has the profile {known.profile}; use another knowledge base for {profile}")
     return known

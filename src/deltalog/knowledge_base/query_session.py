@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from deltalog.languages.sparql.query import Query
     from deltalog.languages.sparql.solutions import Solutions
 
+_COMPILING_SHARE = 0.5  # of the time of a failed attempt: it is tried once more (16 s of CPU in a first run)
+
 T = TypeVar("T")
 R = TypeVar("R")
 METHODS = ("auto", "materialised", "magic", "qsqr")
@@ -267,7 +269,7 @@ class QuerySession(Generic[T]):
                 return False
             except LimitReached:
                 compiling = COMPILATIONS.seconds - compiled
-        is_due_to_compiling = compiling > history.tuning.materialisation_compiling_share * most
+        is_due_to_compiling = compiling > _COMPILING_SHARE * most
         return is_due_to_compiling and self._is_materialised(now, history)
 
     def _watched(self, now: Contents[T], choice: MethodChoice, answer: Callable[[MethodChoice], R]) -> R:

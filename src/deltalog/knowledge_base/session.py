@@ -28,7 +28,7 @@ from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.concurrency.collector import rare_collections
 from deltalog.core.concurrency.locks import CallLock
 from deltalog.core.errors import UsageError
-from deltalog.core.limits import Limits, OverBudget
+from deltalog.core.limits import COLLECTED_OBJECTS, Limits, OverBudget
 from deltalog.core.naming import Names
 from deltalog.core.rules import Pred, Rule
 from deltalog.core.watching import watcher
@@ -113,7 +113,7 @@ class Session:
         """A context for one call, within the limits; when it fails, no expression is counted that failed in it."""
         failures = self.backend.failures.mark()
         try:
-            with self.limits.running(call), rare_collections(self.backend.tuning.collector_min_objects):
+            with self.limits.running(call), rare_collections(COLLECTED_OBJECTS):
                 yield
         except BaseException:
             self.backend.failures.back_to(failures)

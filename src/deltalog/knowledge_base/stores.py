@@ -363,5 +363,5 @@ def _with_ontology(state: State[Any], stored: Mapping[str, Any], backend: Backen
     from deltalog.extensions.ontology.stored import reopened
 
     axioms = axioms_among(state.explicit, backend)
-    ontology = reopened(stored, axioms, state.explicit, backend.tuning)
+    ontology = reopened(stored, axioms, state.explicit)
     return replace(state, kept={**state.kept, ONTOLOGY: ontology})

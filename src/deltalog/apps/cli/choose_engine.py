@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deltalog.core.limits import available_memory
-from deltalog.core.tuning import Tuning
+
+_SPARK_MIN_INPUT_BYTES = 8 * 2**30  # from which on `--engine auto` without a master reads and writes with Spark
 
 # Bytes of memory for each byte of a file, derived facts included:
 MEMORY_FACTORS = {".gz": 60, ".bz2": 80, ".zst": 60, "": 6}
@@ -29,13 +30,11 @@ def choose_engine(
     master: str | None = None,
     data: Iterable[Path] = (),
     memory: int | None = None,
-    tuning: Tuning | None = None,
 ) -> EngineChoice:
     """The engine for the options of `deltalog run`; `memory` is its limit in bytes (default: what is available)."""
     if engine != "auto":
         ignored = "; --master is ignored" if master and engine != "spark" else ""
         return EngineChoice(engine, f"set by --engine{ignored}")
-    limit = (tuning or Tuning()).spark_min_input_bytes
     memory = memory or available_memory()
     files = [file for path in data for file in ([path] if path.is_file() else path.rglob("*"))]
     need = sum(map(_memory_need, files))
@@ -44,9 +43,9 @@ def choose_engine(
         return EngineChoice("spark", needed)
     if configured := _spark_configured(master):
         return EngineChoice("auto", f"{configured}; {needed}")
-    if need > limit * MEMORY_FACTORS[""]:
-        return EngineChoice("auto", f"input over {limit >> 30} GB; {needed}")
-    return EngineChoice("local", f"input under {limit >> 30} GB; use --engine spark to run on Spark")
+    if need > _SPARK_MIN_INPUT_BYTES * MEMORY_FACTORS[""]:
+        return EngineChoice("auto", f"input over {_SPARK_MIN_INPUT_BYTES >> 30} GB; {needed}")
+    return EngineChoice("local", f"input under {_SPARK_MIN_INPUT_BYTES >> 30} GB; use --engine spark to run on Spark")
 
 
 def prepare_spark(choice: EngineChoice, data: Iterable[Path], say: Callable[[str], None]) -> None:

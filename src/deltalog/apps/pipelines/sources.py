@@ -164,7 +164,7 @@ def _uri_tables(uris: Mapping[str, list[str]], reading: Reading, backend: Any) -
     if not isinstance(backend, DriverBackend):
         return read_uris(uris, reading, backend)
     found = read_uris(uris, reading, backend.far)
-    backend.residence.expect(sum(table_bytes(table.size or 0, table.arity, backend.tuning) for table in found.values()))
+    backend.residence.expect(sum(table_bytes(table.size or 0, table.arity) for table in found.values()))
     return {pred: backend.far.driver.to_local(table) for pred, table in found.items()}
 
 

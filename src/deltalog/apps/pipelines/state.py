@@ -235,7 +235,7 @@ class State:
     def _is_due(self, manifest: Manifest, kb: KnowledgeBase) -> bool:
         """Whether the next version is to be a base."""
         tuning, base_rows = session_of(kb).backend.tuning, max(manifest.data[0].rows, 1)
-        return bool(manifest.growth.due(base_rows, tuning.state_max_deltas, tuning.state_max_delta_share))
+        return bool(manifest.growth.due(base_rows, tuning.state_max_deltas, tuning.compact_delta_share))
 
     def _write(
         self, version: int, draft: _Draft, tables: StateTables, before: Sequence[DataFolder]

@@ -41,6 +41,9 @@ from deltalog.engines.spark.table import width as stored_width
 if TYPE_CHECKING:
     from deltalog.evaluation.backend import Backend
 
+_ROWS_PER_PARTITION = 4_000_000  # that an executor writes to a file
+_CHUNK_ROWS = 1 << 20  # rows that the driver writes or reads at a time
+
 PredTables = dict[Pred, Any]  # tables of a backend
 FACTS, TERMS = "facts", "terms"
 TERM_SCHEMA = pa.schema([("id", pa.int64()), ("term", pa.binary())])
@@ -102,7 +105,7 @@ class DriverTables:
         ids = np.zeros(len(self.dictionary), np.int64)
         ids[everything] = self._digests(everything)
         columns = ([ids[column] for column in self.backend.rows(one.table)] for one in rows)
-        write_facts(self.hadoop, folder, _sized(rows, columns, self.backend), self.backend.tuning.state_chunk_rows)
+        write_facts(self.hadoop, folder, _sized(rows, columns, self.backend), _CHUNK_ROWS)
         used = used[ids[used] >= 0]
         return write_terms(self.hadoop, folder, self._terms(ids, used))
 
@@ -125,7 +128,7 @@ class DriverTables:
         return found
 
     def _terms(self, ids: Ids64, used: Any) -> Iterator[tuple[Ids64, pa.Array]]:
-        step = self.backend.tuning.state_chunk_rows
+        step = _CHUNK_ROWS
         for first in range(0, len(used), step):
             part = used[first : first + step]
             yield ids[part], identity.terms(self.dictionary, part)
@@ -280,7 +283,7 @@ class ExecutorTables:
             return self._write_few(folder, rows)
         width = max(one.arity for one in rows)
         frames = [_tagged(one, width) for one in rows if self.backend.size(one.table)]
-        partitions = total // self.backend.tuning.state_rows_per_partition + 1
+        partitions = total // _ROWS_PER_PARTITION + 1
         facts = reduce(DataFrame.unionAll, frames).repartition(partitions, "relation", *_first_column(width))
         with self.backend.jobs.named("write the state"):
             facts.sortWithinPartitions("relation").write.parquet(f"{folder}/{FACTS}")
@@ -298,7 +301,7 @@ class ExecutorTables:
         keys = [Pred(str(place), one.arity) for place, one in enumerate(rows)]
         found = self.backend.rows_of({key: one.table for key, one in zip(keys, rows, strict=True)})
         columns = [found[key] for key in keys]
-        chunk = self.backend.tuning.state_chunk_rows
+        chunk = _CHUNK_ROWS
         write_facts(self.hadoop, folder, _sized(rows, columns, self.backend), chunk)
         added = [ids for one, each in zip(rows, columns, strict=True) if not one.removed for ids in each]
         used = np.unique(np.concatenate([*added, np.empty(0, np.int64)]))

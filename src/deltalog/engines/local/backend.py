@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from deltalog.core.dictionary import Dictionary
@@ -49,6 +49,10 @@ class LocalStatistics:
         return self.table.heaviest(column)
 
 
+_KEPT_PLANS = 1 << 13  # compiled plans
+_KEPT_PLANS_OF_READER = 1 << 8  # most plans of a reader are of one goal, some 4 kB each
+
+
 class LocalBackend:
     """Sets of rows in this process. One backend has one dictionary."""
 
@@ -61,6 +65,7 @@ class LocalBackend:
         dictionary: Dictionary | None = None,
         threads: int | None = None,
         tuning: Tuning | None = None,
+        kept_plans: int = _KEPT_PLANS,
     ) -> None:
         self.limits = limits
         self.tuning = tuning or Tuning()
@@ -70,7 +75,7 @@ class LocalBackend:
         self._scratch = Scratch()
         self._empty: dict[int, Table] = {}
         self.vectors = ColumnExpressions(self.dictionary, self.tuning, self.limits)
-        self._compiler = PlanCompiler(self.dictionary, self.tuning)
+        self._compiler = PlanCompiler(self.dictionary, self.tuning, kept_plans)
         self.codec = LocalCodec(self.dictionary, self.tuning)
         self.capabilities = self._capabilities()
 
@@ -80,8 +85,7 @@ class LocalBackend:
 
     def beside(self) -> LocalBackend:
         """Another one over the same dictionary, for calls at the same time as those of this one."""
-        fewer = replace(self.tuning, plan_cache_entries=self.tuning.reader_plan_cache_entries)
-        made = LocalBackend(self.limits, self.dictionary, self.workers.threads, fewer)
+        made = LocalBackend(self.limits, self.dictionary, self.workers.threads, self.tuning, _KEPT_PLANS_OF_READER)
         made.workers = self.workers
         return made
 

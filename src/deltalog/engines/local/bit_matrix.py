@@ -14,6 +14,8 @@ from deltalog.engines.local.sorted_runs import Ids, Keys
 from deltalog.kernels import bits as kernel
 from deltalog.kernels.sorted_keys import HALF, LOW
 
+_MAX_BYTES = 1 << 28  # larger relations are not kept as bit matrices
+
 Runs = tuple[tuple[Keys, ...], tuple[Ids, ...]]  # keys and offsets of RUNS runs
 
 
@@ -41,7 +43,7 @@ class Matrix:
         first_word = min(int(column.min()) for column in seconds) >> 6
         width = (max(int(column.max()) for column in seconds) >> 6) - first_word + 1
         words = rows * width
-        if words * 8 > tuning.bit_matrix_max_bytes or pairs < tuning.bit_matrix_min_bits_per_word * words:
+        if words * 8 > _MAX_BYTES or pairs < tuning.bit_matrix_min_bits_per_word * words:
             return None
         matrix = cls(np.zeros((rows, width), np.uint64), np.full(rows, width), np.full(rows, -1), first_y, first_word)
         for run in runs:

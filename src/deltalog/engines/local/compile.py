@@ -46,9 +46,9 @@ B = TypeVar("B")
 class PlanCompiler:
     """Compiles plans over one dictionary."""
 
-    def __init__(self, dictionary: Dictionary, tuning: Tuning) -> None:
+    def __init__(self, dictionary: Dictionary, tuning: Tuning, kept_plans: int) -> None:
         self.dictionary, self.tuning = dictionary, tuning
-        self._cache = PlanCache(tuning.plan_cache_entries)
+        self._cache = PlanCache(kept_plans)
         self._unknown = False  # a constant has no id yet: it may have one the next time
 
     def keys(self, plan: Plan) -> KeysOf:

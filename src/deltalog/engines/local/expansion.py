@@ -49,7 +49,7 @@ def mentioning(table: Relation, ids: Ids) -> Relation:
     if table.arity == 1:
         keys = pack([ids], len(ids))
         return Table.of(keys[table.contains(keys)], 1, table.tuning)
-    if table.arity > 2 or len(ids) * table.tuning.equality_scan_factor > table.size:
+    if table.arity > 2 or len(ids) * table.tuning.lookup_cost_rows > table.size:
         columns = table.columns()
         found = np.logical_or.reduce([among(column, ids) for column in columns])
         return load([column[found] for column in columns], table.arity, table.tuning)

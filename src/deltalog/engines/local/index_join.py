@@ -151,7 +151,7 @@ class IndexJoin:
             return np.full(rows.size, table.size > 0)
         if self.complete and len(self.order) != 1:
             return table.contains(pack(self.key_columns(rows), rows.size))
-        if len(self.order) <= 2 and rows.size < table.tuning.search_max_rows:
+        if len(self.order) <= 2 and rows.size < table.tuning.small_table_rows:
             return self._matches_by_search(table, rows, ids)
         return self._counts(table, rows, ids) > 0
 
@@ -267,5 +267,5 @@ def partners_in_runs(table: Table, ids: Ids, forward: bool) -> tuple[Positions, 
 
 def _fit(table: Table, rows: int) -> Table:
     """Tombstones are left out one by one; if many rows are looked up, it is better to have none."""
-    is_much = table.tombstones is not None and table.tuning.compact_lookup_divisor * rows > table.size
+    is_much = table.tombstones is not None and table.tuning.tombstone_max_divisor * rows > table.size
     return table.compact if is_much else table

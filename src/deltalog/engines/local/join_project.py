@@ -24,6 +24,8 @@ from deltalog.engines.local.table import Table
 from deltalog.kernels import sorted_keys as kernel
 from deltalog.kernels.join import RUNS, compose
 
+_MAX_SORTED_CANDIDATES = 1 << 20  # of a product, where there are few for each row
+
 X, Y, Z = Variable("#x"), Variable("#y"), Variable("#z")
 
 
@@ -96,12 +98,12 @@ class Product:
 
 def _is_sparse(left: Keys, candidates: float, ids: int, tuning: Tuning) -> bool:
     """Whether there are so few candidates, in all or for each x, that sorting them beats a slot for every id."""
-    if tuning.product_offsets_divisor * candidates < ids:
+    if tuning.lookup_cost_rows * candidates < ids:
         return True
     few_per_row = candidates < tuning.product_min_candidates_per_row * int(
         np.count_nonzero(np.diff(left >> kernel.HALF))
     )
-    return few_per_row and candidates < tuning.product_max_sorted_candidates
+    return few_per_row and candidates < _MAX_SORTED_CANDIDATES
 
 
 def _candidates(rows: int, right: Relation, column: int, ids: int) -> float:

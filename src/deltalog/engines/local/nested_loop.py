@@ -14,6 +14,7 @@ import numpy as np
 from deltalog.core.arrays import Words
 from deltalog.core.rules import Term, Variable
 from deltalog.engines.local.addresses import TableAddresses
+from deltalog.engines.local.body_code import KINDS, Registers, key_line, left_deep
 from deltalog.engines.local.encoded_terms import EncodedTerms
 from deltalog.engines.local.index_join import IndexJoin
 from deltalog.engines.local.pipeline import Evaluation, Key
@@ -22,8 +23,6 @@ from deltalog.evaluation.plan import ir
 from deltalog.evaluation.plan.ir import Plan, columns
 from deltalog.kernels import interpreter
 from deltalog.kernels import nested_loop as kernel
-
-KINDS = {ir.Join: interpreter.JOIN, ir.SemiJoin: interpreter.EXISTS, ir.AntiJoin: interpreter.ABSENT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class LoopBatch:
             np.where(self.known < 0, -1, known_starts[self.known]),
             out,
             ends,
-            tuning.nested_loop_max_matches,
+            tuning.kernel_call_max_matches,
         )
         return self._divided(out, ends) if done else None
 
@@ -111,41 +110,29 @@ def nested_loops(body: Plan, head: EncodedTerms, ids: Callable[[Sequence[Term]],
     steps = _steps(body)
     if steps is None or len(head) > 2:
         return None
-    registers: dict[Variable | int, int] = {}
-
-    def register(term: Variable | int) -> int:
-        return registers.setdefault(term, len(registers))
-
-    code, scans, bound = [], [], frozenset[Variable]()
+    registers, code, scans, bound = Registers([]), [], [], frozenset[Variable]()
     for kind, scan in steps:
         join = IndexJoin.of(ids(scan.atom.terms), bound)
-        code.append(_step(kind, join, register))
+        code.append(key_line(kind, join, registers, 0))  # its place is filled in when there are tables
         scans.append(((scan.atom.pred, scan.part), join.order))
         bound |= set(columns(scan)) if kind == interpreter.JOIN else frozenset()
-    places = [register(term) for term in head] + [-1] * (2 - len(head))
-    constants = np.array([term if isinstance(term, int) else 0 for term in registers], np.int64)
-    leaf = steps[0][1].atom.terms
+    places, leaf = registers.pair(head), steps[0][1].atom.terms
     is_leaf = head == leaf and len(set(leaf)) == len(leaf) > 0 and all(isinstance(t, Variable) for t in leaf)
-    return NestedLoops(np.array(code, np.int64), tuple(scans), constants, (places[0], places[1]), is_leaf)
+    return NestedLoops(np.array(code, np.int64), tuple(scans), np.array(registers.values, np.int64), places, is_leaf)
 
 
 def _steps(plan: Plan) -> list[tuple[int, ir.Scan]] | None:
-    """The scans of a left-deep plan and how they are joined; None if there is anything else in it."""
-    above: list[tuple[int, ir.Scan]] = []
-    while isinstance(plan, ir.Join | ir.SemiJoin | ir.AntiJoin):
-        if not isinstance(plan.right, ir.Scan):
-            return None
-        above.append((KINDS[type(plan)], plan.right))
-        plan = plan.left
-    if not isinstance(plan, ir.Scan):
-        return None
-    steps = [(interpreter.JOIN, plan), *above[::-1]]
-    return steps if all(len(scan.atom.terms) <= 2 for _, scan in steps) else None
+    """The scans of a plan and how they are joined; None if there is anything else in it, or more than two columns."""
+    nodes = left_deep(plan)
+    steps = [_look_up(node) for node in nodes] if nodes else [None]
+    found = [step for step in steps if step is not None and len(step[1].atom.terms) <= 2]
+    return found if len(found) == len(steps) else None
 
 
-def _step(kind: int, join: IndexJoin, register: Callable[[Variable | int], int]) -> list[int]:
-    """A line of code; PLACE is filled in when there are tables."""
-    keys = [register(key) for key in join.keys] + [-1] * (2 - len(join.keys))
-    new = {position: variable for variable, position in join.new}
-    goes = [register(new[i]) if i in new and kind == interpreter.JOIN else -1 for i in range(2)]
-    return [kind, *keys, *goes, int(bool(join.equal)), 0]
+def _look_up(node: Plan) -> tuple[int, ir.Scan] | None:
+    match node:
+        case ir.Scan():
+            return interpreter.JOIN, node
+        case ir.Join(_, ir.Scan() as scan) | ir.SemiJoin(_, ir.Scan() as scan) | ir.AntiJoin(_, ir.Scan() as scan):
+            return KINDS[type(node)], scan
+    return None

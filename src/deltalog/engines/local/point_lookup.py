@@ -22,6 +22,8 @@ from deltalog.engines.local.table import DEFAULT, Table
 from deltalog.evaluation.capabilities.point_lookup import IdRow
 from deltalog.kernels.point_lookup import lookup_keys, lookup_pairs, scan_pairs
 
+_SORT_READS = 64  # an index for point look-ups is made when the run would have been scanned this often
+
 SWAPPED = (1, 0)
 NUMBER = Variable("#number")
 
@@ -77,7 +79,7 @@ class TableLookup:
     def _pairs_of(self, run: Run, wanted: Ids) -> tuple[Ids, Ids]:
         if self._bound == (0,):
             pairs: tuple[Ids, Ids] = lookup_pairs(run.keys, wanted)
-        elif run.has_order(SWAPPED) or self._read + len(wanted) > self._table.tuning.lookup_sort_reads:
+        elif run.has_order(SWAPPED) or self._read + len(wanted) > _SORT_READS:
             pairs = lookup_pairs(run.order(SWAPPED), wanted)
         else:
             self._read += len(wanted)

@@ -29,6 +29,10 @@ from deltalog.engines.local.table import Table
 from deltalog.engines.local.virtual_relation import VirtualDifference, VirtualRelation
 from deltalog.kernels import graphs, reachable_sets
 
+_MAX_WALK_STEPS = 4  # ancestors up to this many steps away are found by walking up,
+_MAX_WALKED_VERTICES = 1 << 8  # from at most this many vertices
+_MAX_WASTE_FACTOR = 3  # reachable sets are rewritten without gaps beyond this many times what they need
+
 ROOM = 1 << 23  # maximum of words that are allocated for sets at first
 NONE: Integers = np.empty(0, np.int64)
 
@@ -82,7 +86,7 @@ class Sets:
 
     def _compact(self) -> Sets:
         needed = int(np.abs(self.length).sum())
-        if self.used + 1024 < self.tuning.closure_max_waste_factor * needed + 4096:
+        if self.used + 1024 < _MAX_WASTE_FACTOR * needed + 4096:
             return self
         start, words = reachable_sets.compacted(*self.arrays)
         return Sets(start, self.length, Buffer(words, len(words)), len(words), self.tuning)
@@ -235,10 +239,10 @@ class Graph:
 
     def _walked_up(self, components: Integers) -> Integers | None:
         """The same by walking up edges, if that ends after a few steps with few vertices; else None."""
-        seen, front, tuning = components, components, self.edges.tuning
-        for _ in range(tuning.closure_max_walk_steps):
+        seen, front = components, components
+        for _ in range(_MAX_WALK_STEPS):
             ids = self.components.ids(front)
-            if len(ids) > tuning.closure_max_walked_vertices:
+            if len(ids) > _MAX_WALKED_VERTICES:
                 return None
             _, above = self.edges.partners(ids, False)
             front = np.setdiff1d(self.components.find(above), seen)
@@ -547,7 +551,7 @@ def pairs_gained(new: Reachability, old: Reachability) -> Relation:
         groups[0], groups[1], *old.graph.forward.arrays, *new.graph.forward.arrays, components.offsets, bits
     )
     total = int(weights[group].sum())
-    if total > new.tuning.closure_max_listed_difference:
+    if total > new.tuning.max_listed_pairs:
         return VirtualDifference(new, old, changed, new.one_sided if new.parent is old.token else old.one_sided)
     keys = reachable_sets.pairs(changed, group, begins, found, components.offsets, components.members, total)
     keys = keys[~old.contains(keys)]  # numbers are new where components merged or split

@@ -17,6 +17,8 @@ from deltalog.core.tuning import Tuning
 from deltalog.engines.local.sorted_runs import Ids
 from deltalog.functions.skolem import SkolemForm
 
+_ENTRY_NAMES = 1 << 6  # an entry costs as much memory as this many names, and one more for each name
+
 
 @dataclass(frozen=True, slots=True)
 class NamedTerms:
@@ -45,7 +47,7 @@ class SkolemCache:
             self.cost -= self._cost(self.last.popleft())
 
     def _cost(self, named: NamedTerms) -> int:
-        return len(named.names) + self.tuning.skolem_cache_min_names
+        return len(named.names) + _ENTRY_NAMES
 
     def inverse(self, form: SkolemForm, names: Ids, ids: int) -> list[Ids] | None:
         """The arguments of some names (whose ids are below `ids`), and the names; None if one is not cached."""

@@ -19,6 +19,7 @@ from deltalog.core.dictionary import Dictionary
 from deltalog.core.rules import Constant, Expression, Pred, Variable, variables
 from deltalog.engines.local.addresses import TableAddresses
 from deltalog.engines.local.arithmetic import DEPTH, compiled
+from deltalog.engines.local.body_code import KINDS, Registers, left_deep
 from deltalog.engines.local.column_expressions import ColumnExpressions
 from deltalog.engines.local.encoded_terms import EncodeTerms
 from deltalog.engines.local.index_join import IndexJoin
@@ -33,6 +34,10 @@ from deltalog.functions.skolem import SkolemForm, is_plain_skolem, skolem_form
 from deltalog.kernels import small_rounds as kernel
 from deltalog.kernels.addresses import Addresses
 from deltalog.kernels.arithmetic import OP_FIELDS
+
+_MATCHES_PER_FACT = 16  # matches that a round may have for each new fact that it may have
+_MATCHES_PER_EXPRESSION = 1 << 8  # matches that take as long as one expression
+_CACHED_RESULTS = 1 << 8  # results of expressions that are kept
 
 ENDS = {
     kernel.DONE: RoundsEnd.DONE,
@@ -135,12 +140,12 @@ class _Variant:
 
     def __init__(self, program: RoundsCode, ids: EncodeTerms) -> None:
         self.program, self._ids = program, ids
-        self._names: dict[Variable | int, int] = {}
+        self._register = Registers(program._registers).of
 
     def plan(self, delta: Pred, head: Pred, plan: ir.Project | None) -> list[int]:
         program, first = self.program, len(self.program._code)
-        steps = _steps(plan.input) if plan is not None else None
-        if plan is None or steps is None:
+        steps = left_deep(plan.input) if plan is not None else None
+        if plan is None or steps is None or not _reads_delta(steps[0]):
             leaf = self._args([], [-1] * delta.arity, frozenset())
             self._line(kernel.ESCAPE)
             return [leaf, first, len(program._code), 0, 0]
@@ -149,12 +154,6 @@ class _Variant:
             self._step(step)
         terms = self._ids([term for _, term in plan.columns])
         return [leaf, first, len(program._code), program.preds[head], self._args(terms, range(len(terms)), None)]
-
-    def _register(self, term: Variable | int) -> int:
-        if term not in self._names:
-            self._names[term] = len(self.program._registers)
-            self.program._registers.append(term if isinstance(term, int) else 0)
-        return self._names[term]
 
     def _term(self, term: Variable | Constant) -> int:
         return self._register(self._ids([term])[0])
@@ -185,12 +184,12 @@ class _Variant:
                 self._computed(kernel.WHERE, condition, 0)
             case ir.Extend(_, variable, expression):
                 self._computed(kernel.EXTEND, expression, self._register(variable))
-            case ir.Join(left, ir.Scan() as scan):
-                self._look_up(kernel.JOIN, scan, frozenset(columns(left)))
-            case ir.SemiJoin(left, ir.Scan() as scan):
-                self._look_up(kernel.EXISTS, scan, frozenset(columns(left)))
-            case ir.AntiJoin(left, ir.Scan() as scan):
-                self._look_up(kernel.ABSENT, scan, frozenset(columns(left)))
+            case (
+                ir.Join(left, ir.Scan() as scan)
+                | ir.SemiJoin(left, ir.Scan() as scan)
+                | ir.AntiJoin(left, ir.Scan() as scan)
+            ):
+                self._look_up(KINDS[type(step)], scan, frozenset(columns(left)))
 
     def _computed(self, kind: int, expression: Expression, target: int) -> None:
         ops, program = compiled(expression, self._term), self.program
@@ -225,22 +224,8 @@ def _table(lines: Sequence[Sequence[int]], fields: int) -> Words:
     return np.array(lines, np.int64).reshape(-1, fields)
 
 
-def _steps(plan: Plan) -> list[Plan] | None:
-    """The nodes of a left-deep plan from its leaf, which reads the DELTA, on; None if there is anything else in it."""
-    above: list[Plan] = []
-    while not isinstance(plan, ir.Scan):
-        match plan:
-            case ir.Where(input) | ir.Extend(input):
-                above.append(plan)
-                plan = input
-            case ir.Join(left, ir.Scan()) | ir.SemiJoin(left, ir.Scan()) | ir.AntiJoin(left, ir.Scan()):
-                above.append(plan)
-                plan = left
-            case ir.Distinct(ir.Project(input, new)) if all(v == t for v, t in new):
-                plan = input
-            case _:
-                return None
-    return [plan, *above[::-1]] if plan.part is Part.DELTA else None
+def _reads_delta(leaf: Plan) -> bool:
+    return isinstance(leaf, ir.Scan) and leaf.part is Part.DELTA
 
 
 class LocalRounds:
@@ -268,7 +253,7 @@ class LocalRounds:
         self._matches, self._reported = self._tuning.rounds_min_matches_per_call, 0
         self._put_rules(places)
         self._put_room(room)
-        most = min(self._tuning.rounds_matches_per_fact * max_new_facts, self._tuning.rounds_max_matches)
+        most = min(_MATCHES_PER_FACT * max_new_facts, self._tuning.rounds_max_matches)
         self._set(MAX_NEW_FACTS=max_new_facts, MAX_MATCHES=most, MAX_DEFERRED=self._tuning.rounds_expressions_per_round)
         self._start(new)
 
@@ -300,7 +285,7 @@ class LocalRounds:
         self._put(kernel.ROOM, self._expressions.dictionary.room)
 
     def _put_room(self, room: int) -> None:
-        code, results = self._code, self._tuning.rounds_cached_results if self._code.deferred else 0
+        code, results = self._code, _CACHED_RESULTS if self._code.deferred else 0
         arguments = max((len(one.variables) for one in code.deferred), default=0)
         buckets = 1 << (2 * room * code.slots - 1).bit_length()
         self._put(kernel.CHAINS, np.empty(room * code.slots, np.int64))
@@ -331,7 +316,7 @@ class LocalRounds:
         self._set(MATCHES_LEFT=self._matches)
         with self._expressions.lock.held if self._code.computes else nullcontext():
             self._run(self._expressions.dictionary)
-        self._matches = min(2 * self._matches, self._tuning.rounds_max_matches_per_call)
+        self._matches = min(2 * self._matches, self._tuning.kernel_call_max_matches)
         done = self._get(kernel.ROUNDS)
         log = self._log[self._reported : done]
         self._reported = done
@@ -350,7 +335,7 @@ class LocalRounds:
             self._expressions.limits.check()  # a value may be text of any length
             deferred = self._code.deferred[int(self._steps[self._get(kernel.DEFERRED), kernel.SLOT])]
             kernel.take_result(self._frame, self._evaluate(deferred))
-            self._frame[kernel.MATCHES_LEFT] -= self._tuning.rounds_matches_per_expression
+            self._frame[kernel.MATCHES_LEFT] -= _MATCHES_PER_EXPRESSION
 
     def _evaluate(self, deferred: Deferred) -> int:
         ids = {v: int(self._registers[r]) for v, r in zip(deferred.variables, deferred.registers, strict=True)}

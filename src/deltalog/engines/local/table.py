@@ -29,6 +29,8 @@ from deltalog.kernels.join import RUNS
 if TYPE_CHECKING:
     from deltalog.engines.local.reachability import Reachability
 
+_SPECULATIVE_SORT_MAX_ROWS = 1 << 20  # more rows are not sorted for an attempt that may be given up
+
 DEFAULT = Tuning()
 
 
@@ -150,7 +152,7 @@ class Table:
 
     def _is_small_beside(self, removed: Relation) -> bool:
         """Whether the table is so small that it is rewritten."""
-        return self.size < 2 * removed.size or (self.size < self.tuning.tombstone_min_rows and not self.tombstones)
+        return self.size < 2 * removed.size or (self.size < self.tuning.small_table_rows and not self.tombstones)
 
     def _loses_much(self, removed: Relation) -> bool:
         """Whether runs without tombstones would get so many that they are rewritten."""
@@ -206,7 +208,7 @@ class Table:
     def cheap_addresses(self, order: Order) -> list[int] | None:
         found = self._addresses.get(order)
         if found is None:
-            most = self.tuning.speculative_sort_max_rows
+            most = _SPECULATIVE_SORT_MAX_ROWS
             if all(run.has_order(order) or len(run) < most for run in self.runs):
                 found = self.addresses(order)
         return found

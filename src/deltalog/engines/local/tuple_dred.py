@@ -10,7 +10,7 @@ The rules of a stratum are compiled to code once (`StratumCode`). The code of co
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from deltalog.core.arrays import Words
 from deltalog.core.rules import Atom, Negation, Pred, Variable, variables
 from deltalog.core.tuning import Tuning
 from deltalog.engines.local.addresses import TableAddresses
+from deltalog.engines.local.body_code import Registers, key_line
 from deltalog.engines.local.encoded_terms import EncodeTerms
 from deltalog.engines.local.index_join import IndexJoin
 from deltalog.engines.local.relation import Relation
@@ -60,52 +61,38 @@ class StratumCode:
         return self.preds.setdefault(pred, len(self.preds))
 
     def _plan(self, rule: TuplePlan) -> list[int]:
-        names: dict[Variable | int, int] = {}
-
-        def register(term: Variable | int) -> int:
-            if term not in names:
-                names[term] = len(self._registers)
-                self._registers.append(term if isinstance(term, int) else 0)
-            return names[term]
-
-        first = len(self._code)
-        leaf = _leaf(self._ids(rule.fact.terms), register)
+        first, registers = len(self._code), Registers(self._registers)
+        leaf = _leaf(self._ids(rule.fact.terms), registers)
         bound = frozenset(variables(rule.fact))
         for i, step in enumerate(rule.steps):
             needed = {v for later in (rule.head, *rule.steps[i + 1 :]) for v in variables(later)}
-            bound = self._step(step, bound, needed, register)
-        head = [register(term) for term in self._ids(rule.head.terms)] + [-1] * (2 - len(rule.head.terms))
+            bound = self._step(step, bound, needed, registers)
+        head = registers.pair(self._ids(rule.head.terms))
         fact = self._number(rule.fact.pred) if rule.role <= Role.LOOP else -1
         number = self._number(rule.head.pred)
         return [first, len(self._code), *leaf, number, *head, int(rule.negated), rule.role, fact]
 
     def _step(
-        self,
-        step: Atom | Negation,
-        bound: frozenset[Variable],
-        needed: set[Variable],
-        register: Callable[[Variable | int], int],
+        self, step: Atom | Negation, bound: frozenset[Variable], needed: set[Variable], registers: Registers
     ) -> frozenset[Variable]:
         """A line of code; what is bound after it."""
         atom = step.atom if isinstance(step, Negation) else step
         join = IndexJoin.of(self._ids(atom.terms), bound)
-        new = {position: variable for variable, position in join.new}
-        joins = isinstance(step, Atom) and not needed.isdisjoint(new.values())
+        new = {variable for variable, _ in join.new}
+        joins = isinstance(step, Atom) and not needed.isdisjoint(new)
         kind = interpreter.JOIN if joins else interpreter.EXISTS if isinstance(step, Atom) else interpreter.ABSENT
-        keys = [register(key) for key in join.keys] + [-1] * (2 - len(join.keys))
-        goes = [register(new[i]) if i in new and joins else -1 for i in range(2)]
         place = self.sources.setdefault((atom.pred, join.order), len(self.sources))
-        swapped = join.order == (1, 0)
-        self._code.append([kind, *keys, *goes, int(bool(join.equal)), place, self._number(atom.pred), int(swapped)])
-        return bound | set(new.values()) if joins else bound
+        line = key_line(kind, join, registers, place)
+        self._code.append([*line, self._number(atom.pred), int(join.order == (1, 0))])
+        return bound | new if joins else bound
 
 
-def _leaf(terms: Sequence[Variable | int], register: Callable[[Variable | int], int]) -> list[int]:
+def _leaf(terms: Sequence[Variable | int], registers: Registers) -> list[int]:
     """The registers that the ids of a fact must be equal to, and those that they go to."""
     tests, puts = [-1, -1], [-1, -1]
     for i, term in enumerate(terms):
         known = isinstance(term, int) or term in terms[:i]
-        (tests if known else puts)[i] = register(term)
+        (tests if known else puts)[i] = registers.of(term)
     return [*tests, *puts]
 
 

@@ -67,6 +67,10 @@ from deltalog.evaluation.plan.ir import Part, Plan, columns
 from deltalog.evaluation.plan.work_counter import Meter, Meters
 from deltalog.functions.failures import FailureLog
 
+_MEASURED_JOBS = 32  # recent jobs whose median says how long one takes
+_SEGMENT_SIZE_FACTOR = 2.0  # segments of a table that differ in size by less are rewritten as one
+_PARTITIONS_PER_CORE = 2  # of jobs that read, write or unite: cores that finish early take another task
+
 
 @dataclass(frozen=True, slots=True)
 class SparkStatistics:
@@ -101,16 +105,16 @@ class SparkBackend:
         self.limits = limits
         self.spark = spark or session(master)
         self.tuning = tuned(tuning or Tuning(), self.spark)
-        self.driver_budget = driver_budget(self.tuning, self.spark)  # bytes; 0: the driver evaluates nothing
+        self.driver_budget = driver_budget(self.spark)  # bytes; 0: the driver evaluates nothing
         self.salt = salt(self.spark)
         self._meters = Meters()
-        self.jobs = SparkJobs(self.spark.sparkContext, limits, self.tuning)
+        self.jobs = SparkJobs(self.spark.sparkContext, limits)
         self.dictionary = SparkDictionary(self.spark, self.salt, self.tuning, self.jobs)
         self.executor_failures = ExecutorFailures(self.spark.sparkContext)
         self.driver = DriverEngine(self)
         self._sql = True  # whether expressions may be SQL
         self._persisted: list[DataFrame] = []
-        self.job_seconds: deque[float] = deque(maxlen=self.tuning.spark_measured_jobs)
+        self.job_seconds: deque[float] = deque(maxlen=_MEASURED_JOBS)
         self.codec = SparkCodec(self)
         self.capabilities: Capabilities[SparkTable] = Capabilities(
             virtual_relations=SparkVirtualRelations(self),
@@ -130,7 +134,7 @@ class SparkBackend:
     @property
     def task_partitions(self) -> int:
         """The number of partitions that keeps all cores busy."""
-        return self.tuning.spark_partitions_per_core * task_slots(self.spark)
+        return _PARTITIONS_PER_CORE * task_slots(self.spark)
 
     # Sets of rows of ids.
 
@@ -284,7 +288,7 @@ class SparkBackend:
 
     def _belong_together(self, one: Segment, other: Segment) -> bool:
         """Whether two segments are of about the same size, so that a table has few of them."""
-        return (one.size or 0) <= self.tuning.spark_segment_size_factor * (other.size or 0)
+        return (one.size or 0) <= _SEGMENT_SIZE_FACTOR * (other.size or 0)
 
     def _merged_segment(self, arity: int, one: Segment, other: Segment) -> Segment:
         """The rows of two segments, which no row leaves its partition for."""

@@ -30,11 +30,11 @@ class SparkOffload:
 
     def watched(self) -> AbstractContextManager[None]:
         backend = self.backend
-        return memory_ceiling(backend.limits, backend.driver_budget, backend.driver_budget, backend.tuning)
+        return memory_ceiling(backend.limits, backend.driver_budget, backend.driver_budget)
 
     def offer(self, rules: Sequence[Rule], tables: Mapping[Pred, SparkTable]) -> OffloadOffer[SparkTable]:
         backend = self.backend
-        needed = sum(offload_bytes(backend.size(table), table.arity, backend.tuning) for table in tables.values())
+        needed = sum(offload_bytes(backend.size(table), table.arity) for table in tables.values())
         decision = decide(needed, backend.driver_budget, "the relations that rules read")
         target = offload_to_driver(rules, tables, backend) if decision.in_driver else None
         return OffloadOffer(target, decision.reason)

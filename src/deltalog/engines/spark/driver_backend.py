@@ -34,6 +34,8 @@ from deltalog.formats.documents import Reading
 from deltalog.formats.frames import spark_to_arrow
 from deltalog.formats.subjects import SubjectCheck
 
+_MIN_BYTES_PER_INPUT_BYTE = 0.15  # of an uncompressed file; LUBM(20) as N-Triples has 0.3
+
 
 class DriverBackend(LocalBackend):
     """Sets of rows in Spark's driver."""
@@ -41,7 +43,7 @@ class DriverBackend(LocalBackend):
     def __init__(self, limits: Limits, spark: Any, tuning: Tuning, threads: int | None = None) -> None:
         self.far = SparkBackend(limits, spark, tuning=tuning)
         super().__init__(limits, self.far.dictionary.local, threads, self.far.tuning)
-        self.residence = DriverResidence(self, driver_budget(self.tuning, spark))
+        self.residence = DriverResidence(self, driver_budget(spark))
         self.codec = DriverCodec(self.dictionary, self.tuning, self.far, self.residence)
         self.capabilities = replace(
             self.capabilities,
@@ -60,7 +62,7 @@ class DriverCodec(LocalCodec):
 
     def read(self, paths: Sequence[Path], reading: Reading) -> dict[Pred, Relation]:
         size = input_bytes(paths)
-        self.residence.expect(int(size * self.tuning.spark_min_bytes_per_input_byte))
+        self.residence.expect(int(size * _MIN_BYTES_PER_INPUT_BYTE))
         if size <= min(self.tuning.spark_driver_read_max_bytes, self.residence.budget):
             return LocalCodec.read(self, paths, reading)
         with self.far.jobs.named(f"read {listed(path.name for path in paths)}"):
@@ -91,8 +93,8 @@ class DriverCodec(LocalCodec):
     def _fetched(self, parsed: ParsedSplits) -> FactColumns:
         """What executors have parsed, if there is room for it."""
         try:
-            tables = sum(table_bytes(rows, pred.arity, self.tuning) for pred, rows in parsed.facts)
-            self.residence.expect(tables + dictionary_bytes(parsed.terms, parsed.text, self.tuning))
+            tables = sum(table_bytes(rows, pred.arity) for pred, rows in parsed.facts)
+            self.residence.expect(tables + dictionary_bytes(parsed.terms, parsed.text))
             return fetch(parsed, self.dictionary, portion_bytes(self.far.spark), self.far.limits.checker())
         finally:
             parsed.frame.unpersist()

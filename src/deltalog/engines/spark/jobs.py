@@ -24,10 +24,11 @@ from typing import Any
 from deltalog.core.errors import EngineError
 from deltalog.core.limits import Limits
 from deltalog.core.rules import Pred
-from deltalog.core.tuning import Tuning
 from deltalog.engines.spark.failures import is_failure_of_spark, one_line
 from deltalog.engines.spark.metrics import JobMetrics
 from deltalog.evaluation.current_round import current_round
+
+_WATCH_SECONDS = 0.1  # between two checks of the limits while Spark runs jobs
 
 DESCRIPTION, GROUP = "spark.job.description", "spark.jobGroup.id"  # local properties of a thread
 # Another one: whatever is marked and computed on the way to a result is checkpointed with it, and forgets its lineage.
@@ -66,7 +67,6 @@ class SparkJobs:
 
     context: Any
     limits: Limits
-    tuning: Tuning
     metrics: JobMetrics = field(init=False)
     _tags: Iterator[str] = field(init=False)
     _thread: local = field(default_factory=local)
@@ -74,7 +74,7 @@ class SparkJobs:
     def __post_init__(self) -> None:
         name = uuid.uuid4().hex[:8]
         self._tags = (f"deltalog-{name}-{number}" for number in count(1))
-        self.metrics = JobMetrics(self.context, self.tuning)
+        self.metrics = JobMetrics(self.context)
 
     @contextmanager
     def named(self, what: str) -> Iterator[None]:
@@ -85,7 +85,7 @@ class SparkJobs:
             return
         self._thread.inside = True
         tag, has_group = next(self._tags), self.context.getLocalProperty(GROUP) is None
-        watch = Watch(lambda: self._cancel(tag), self.tuning.spark_watch_seconds)
+        watch = Watch(lambda: self._cancel(tag), _WATCH_SECONDS)
         try:
             with self._tagged(tag, has_group), self._described(what), watch.during(self.limits):
                 yield

@@ -20,7 +20,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 from urllib.request import ProxyHandler, build_opener
 
-from deltalog.core.tuning import Tuning
+_SETTLE_SECONDS = 1.0  # in which Spark's status tracker hears of the end of a job; it takes milliseconds
+_REST_TIMEOUT_SECONDS = 20.0  # for an answer of Spark's web UI
 
 POLL_SECONDS = 0.01
 COUNTED = ("jobs", "stages", "tasks", "shuffles")
@@ -48,7 +49,8 @@ class JobMetrics:
     """The totals over the jobs of all scopes that have ended."""
 
     context: Any
-    tuning: Tuning
+    # Scopes that wait to be counted; Spark remembers a thousand jobs, and a scope has a few:
+    max_uncounted: int = 64
     _totals: dict[str, int] = field(init=False)
     _waiting: list[str] = field(default_factory=list)  # tags of scopes that are not counted yet
     _lock: Lock = field(default_factory=Lock)
@@ -63,7 +65,7 @@ class JobMetrics:
             return
         with self._lock:
             self._waiting.append(tag)
-            if len(self._waiting) >= self.tuning.spark_max_uncounted_scopes:
+            if len(self._waiting) >= self.max_uncounted:
                 self._count_waiting()
 
     def snapshot(self) -> dict[str, int]:
@@ -84,7 +86,7 @@ class JobMetrics:
         """The jobs with tags and the stages that are done; None without a web UI, or once it has not answered."""
         if BYTES not in self._totals:
             return None
-        rest = RestInterface(self.context, self.tuning.spark_rest_timeout_seconds)
+        rest = RestInterface(self.context, _REST_TIMEOUT_SECONDS)
         try:
             return self._settled(lambda: rest.jobs(tags)), rest.stages()
         except (OSError, ValueError, KeyError) as problem:
@@ -99,7 +101,7 @@ class JobMetrics:
 
     def _settled(self, jobs_now: Callable[[], list[Job]]) -> list[Job]:
         """The jobs, once Spark knows that they have ended; it is given a moment for that."""
-        until = time.monotonic() + self.tuning.spark_settle_seconds
+        until = time.monotonic() + _SETTLE_SECONDS
         while True:
             jobs = jobs_now()
             if (jobs and not any(job.running for job in jobs)) or time.monotonic() > until:

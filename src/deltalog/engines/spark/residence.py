@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deltalog.core.limits import Ceiling, Limits, OverBudget
 from deltalog.core.rules import Pred
-from deltalog.core.tuning import Tuning
 from deltalog.engines.local.held_bytes import held_bytes
 from deltalog.engines.local.relation import Relation
 from deltalog.engines.spark.driver_engine import id_matrix
@@ -23,6 +22,11 @@ from deltalog.evaluation.capabilities.residence import Moved
 
 if TYPE_CHECKING:
     from deltalog.engines.spark.driver_backend import DriverBackend
+
+_OVERHEAD_BYTES = 256 * 2**20  # beyond the budget while a call runs: kernels and modules that are loaded, morsels
+_INDEX_FACTOR = 2.0  # bytes for each byte of keys, for indexes in other column orders; LUBM(20) with L has 1.4
+_BYTES_PER_TERM = 64  # of the dictionary, beside the text: 49 to 98, as its arrays grow by doubling
+_TEXT_FACTOR = 1.5  # bytes of the dictionary for each byte of text, for the same reason
 
 
 class DriverDecision(NamedTuple):
@@ -49,28 +53,28 @@ def shown(size: int) -> str:
     return f"{size} bytes"
 
 
-def table_bytes(rows: int, arity: int, tuning: Tuning) -> int:
+def table_bytes(rows: int, arity: int) -> int:
     """An estimate of what a table takes with its indexes: a word for each two ids of a row."""
-    return int(8 * rows * max(1, (arity + 1) // 2) * tuning.spark_driver_index_factor)
+    return int(8 * rows * max(1, (arity + 1) // 2) * _INDEX_FACTOR)
 
 
-def offload_bytes(rows: int, arity: int, tuning: Tuning) -> int:
+def offload_bytes(rows: int, arity: int) -> int:
     """An estimate for a table that is fetched by its 64-bit ids: they, their dictionary (each id twice in a column, on
     average), and the table itself."""
-    return rows * arity * (8 + tuning.spark_driver_bytes_per_term // 2) + table_bytes(rows, arity, tuning)
+    return rows * arity * (8 + _BYTES_PER_TERM // 2) + table_bytes(rows, arity)
 
 
-def dictionary_bytes(terms: int, text: int, tuning: Tuning) -> int:
+def dictionary_bytes(terms: int, text: int) -> int:
     """An estimate of what a dictionary takes for so many terms with so many bytes of text."""
-    return int(terms * tuning.spark_driver_bytes_per_term + text * tuning.spark_driver_text_factor)
+    return int(terms * _BYTES_PER_TERM + text * _TEXT_FACTOR)
 
 
 @contextmanager
-def memory_ceiling(limits: Limits, room: int, budget: int, tuning: Tuning) -> Iterator[None]:
+def memory_ceiling(limits: Limits, room: int, budget: int) -> Iterator[None]:
     """A context in which OverBudget stops a running call when the process takes so many bytes more than now, and some
     for what is not data."""
     reason = f"evaluation needs more than the driver's budget of {shown(budget)}"
-    limits.ceiling = Ceiling(limits.resident() + room + tuning.spark_driver_overhead_bytes, reason)
+    limits.ceiling = Ceiling(limits.resident() + room + _OVERHEAD_BYTES, reason)
     try:
         yield
     finally:
@@ -105,7 +109,7 @@ class DriverResidence:
 
     def watched(self) -> AbstractContextManager[None]:
         self._require(self.held)
-        return memory_ceiling(self.backend.limits, self.budget - self.held, self.budget, self.backend.tuning)
+        return memory_ceiling(self.backend.limits, self.budget - self.held, self.budget)
 
     def move(self, tables: Mapping[Pred, Relation]) -> Moved:
         far, check = self.backend.far, self.backend.limits.checker()

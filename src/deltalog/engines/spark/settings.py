@@ -9,6 +9,9 @@ from typing import Any
 from deltalog.core.errors import UsageError
 from deltalog.core.tuning import Tuning
 
+# Of the driver's memory, for tables and dictionary; sorting and joining takes as much again for moments:
+_BUDGET_SHARE = 0.4
+
 SALT = "spark.deltalog.salt"
 PARTITIONS = "spark.sql.shuffle.partitions"
 DRIVER_BUDGET = "spark.deltalog.driverBudget"
@@ -31,13 +34,13 @@ def tuned(tuning: Tuning, spark: Any) -> Tuning:
     return replace(tuning, **{field: int(value) for field, value in given.items() if value is not None})
 
 
-def driver_budget(tuning: Tuning, spark: Any) -> int:
+def driver_budget(spark: Any) -> int:
     """The bytes of tables and dictionary that the driver may hold: by default a share of `spark.driver.memory`."""
     given = spark.conf.get(DRIVER_BUDGET, None)
     if given is not None:
         return _bytes(given)
     memory = spark.conf.get(DRIVER_MEMORY, DEFAULTS[DRIVER_MEMORY])
-    return int(_bytes(memory, default_unit="m") * tuning.spark_driver_budget_share)
+    return int(_bytes(memory, default_unit="m") * _BUDGET_SHARE)
 
 
 def portion_bytes(spark: Any) -> int:

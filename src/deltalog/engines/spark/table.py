@@ -35,6 +35,8 @@ from deltalog.engines.spark.settings import task_slots
 from deltalog.engines.spark.stored import TAG, StoredFrame, checkpointed, column_names, constant, selected_columns
 from deltalog.kernels.digest import hash_bytes
 
+_COUNTED_ROWS = 1_000_000  # of which the driver counts distinct values
+
 
 def tag_of(pred: Pred, salt: int) -> int:
     """The tag of a predicate, everywhere the same."""
@@ -143,7 +145,7 @@ class SparkTable:
 def driver_table(rows: IdMatrix, spark: Any, tuning: Tuning) -> SparkTable:
     """A driver table of distinct rows."""
     size, arity = rows.shape
-    counted = size <= tuning.spark_distinct_count_max_rows
+    counted = size <= _COUNTED_ROWS
     distinct = [float(len(np.unique(rows[:, i]))) for i in range(arity)] if counted else []
     return SparkTable(arity, (), size, distinct, rows, size <= tuning.spark_driver_table_max_rows, spark)
 

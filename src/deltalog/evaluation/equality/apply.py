@@ -29,6 +29,8 @@ from deltalog.evaluation.maintenance.update_state import Update, UpdateReport
 from deltalog.evaluation.report import Report
 from deltalog.program import Program, changed
 
+_MAX_NAMES = 6  # variables of a rule that stand for names; a rule is copied for each set of them
+
 T = TypeVar("T")
 STOPPED = "a literal is the same as something else, or a limit stopped the materialisation"
 
@@ -52,7 +54,7 @@ def way_of(rules: tuple[Rule, ...], setting: str, evaluator: Evaluator[T]) -> Wa
         return Way(reason=f"the {evaluator.engine} engine has no representatives")
     reason = why_axioms(rules)
     try:
-        return Way(reason=reason) if reason else Way(rewrite(equality, evaluator.backend.tuning.equality_max_names))
+        return Way(reason=reason) if reason else Way(rewrite(equality, _MAX_NAMES))
     except TooManyNames as problem:
         return Way(reason=str(problem))
 

@@ -30,6 +30,13 @@ from deltalog.evaluation.goals.estimate import Features
 from deltalog.evaluation.goals.goal import Goal
 from deltalog.evaluation.goals.selector import Model
 
+_SMALL_RULES = 50  # with fewer rules, and few facts, a goal that needs everything is cheap by any method
+_QSQR_BUDGET_SHARE = 0.8  # of the budget of magic sets, at most, is for QSQ-R before it
+# Of the work of a materialisation, for a trial of QSQ-R where estimates alone say to materialise:
+_QSQR_TRIAL_SHARE = 0.25
+# Of CPU; Exp, with SKOLEM and BIND, has 1.7 M, and other load on the machine should change no choice:
+_MIN_ROWS_PER_SECOND = 2e5
+
 GoalKind = tuple[tuple[Pred, Adornment], ...]
 
 
@@ -87,7 +94,7 @@ class History:
     @property
     def allowed_seconds(self) -> float:
         """The same in seconds: an attempt that is far slower than estimated gives up by the clock."""
-        return self.allowed / self.tuning.materialisation_min_rows_per_second
+        return self.allowed / _MIN_ROWS_PER_SECOND
 
     @property
     def allowed_magic(self) -> float:
@@ -97,7 +104,7 @@ class History:
     def trial_rows(self, asking: GoalKind) -> float:
         """The rows of QSQ-R that a trial before a materialisation may take: none where goals of a kind keep coming, or
         where they are not many more than the first attempt has had."""
-        rows = self.tuning.qsqr_trial_share * self.expected / self.tuning.qsqr_row_cost_rows
+        rows = _QSQR_TRIAL_SHARE * self.expected / self.tuning.qsqr_row_cost_rows
         is_new = self.kinds[asking] < self.tuning.goals_before_materialising
         return rows if is_new and rows > 2 * self.tuning.qsqr_first_attempt_rows else 0.0
 
@@ -128,7 +135,7 @@ class History:
     def _why_everything(self, features: Features, is_open: bool) -> str | None:
         """The same for a goal that needs most of the rules; an open goal binds no argument that would save work."""
         tuning = self.tuning
-        many_rules = self.rules > tuning.goal_small_rules
+        many_rules = self.rules > _SMALL_RULES
         most_facts = features.facts > tuning.goal_most_of_program_share * self.facts
         if most_facts and (is_open or many_rules or self.facts > tuning.goal_small_facts):
             return "the goal needs most of the facts and most of the rules"
@@ -160,6 +167,6 @@ def choose(asking: GoalKind, features: Features, model: Model, history: History)
     needed = f"about {features.facts:,.0f} facts and {features.rules:,.0f} rules"
     reason = f"the {model.classifier} model predicts that it is faster for {needed}"
     allowed = history.allowed_magic
-    most = history.tuning.qsqr_budget_share * allowed / history.tuning.qsqr_row_cost_rows
+    most = _QSQR_BUDGET_SHARE * allowed / history.tuning.qsqr_row_cost_rows
     patience = min(model.patience(features), most) if method == "qsqr" else inf
     return MethodChoice(method, reason, features, patience, allowed)

@@ -46,6 +46,9 @@ from deltalog.evaluation.plan.ir import Part
 from deltalog.evaluation.plan.statistics import PartialStatistics, Statistics
 from deltalog.evaluation.plan.work_counter import GivenUp
 
+_BATCH_GROWTH_FACTOR = 16  # of a step, from one batch to the next, at most
+_RULE_COST_ROWS = 100  # rows that take as long as preparing a rule, 0.2 ms
+
 T = TypeVar("T")
 Question = tuple[Pred, Adornment]
 Work = Callable[[], None]
@@ -88,7 +91,7 @@ class Qsqr:
         self.check, self._check_at = backend.limits.checker(), 0
         self._facts = FactCount(backend.limits)
         self.tuning = backend.tuning
-        self.chunk_rows, self._rule_cost_rows = self.tuning.qsqr_chunk_rows, self.tuning.qsqr_rule_cost_rows
+        self.chunk_rows, self._rule_cost_rows = self.tuning.qsqr_chunk_rows, _RULE_COST_ROWS
         self._due: dict[int, deque[Work]] = {}
         self._levels: list[int] = []
 
@@ -311,7 +314,7 @@ class Working:
 
     def _next_batch_rows(self, i: int, came: int, went: int) -> int:
         most = self.qsqr.chunk_rows if went <= came else max(1, self.qsqr.chunk_rows * came // went)
-        return min(most, self.qsqr.tuning.qsqr_batch_growth_factor * self._batch_rows[i])
+        return min(most, _BATCH_GROWTH_FACTOR * self._batch_rows[i])
 
     def _process(self, step: object, i: int) -> RowOperator:
         match step:

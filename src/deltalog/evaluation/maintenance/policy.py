@@ -32,6 +32,8 @@ from deltalog.evaluation.maintenance.update_state import Update, with_deltas
 from deltalog.evaluation.plan.variants import Variant, plan_variant
 from deltalog.evaluation.seminaive import PlannedVariant, Relations
 
+_GROWTH_SHARE = 0.3  # of the facts that may be overdeleted: beyond it, a delta that still grows gives up
+
 T = TypeVar("T")
 UNBOUNDED = 1 << 62
 UNDER_VIRTUAL = "facts that a virtual relation may depend on are deleted"
@@ -116,7 +118,7 @@ def decide_all(changed: int, explicit: int, tuning: Tuning, estimate: JobEstimat
             follow = f"{strata} strata take about {jobs:.0f} jobs of {seconds:.2f} s"
             return Decision(DecisionKind.RECOMPUTE, f"{follow}, and starting over takes {recompute_seconds:.1f} s")
     share = changed / max(1, explicit)
-    fewest = tuning.recompute_all_min_changed_facts
+    fewest = tuning.recompute_min_facts
     if share > tuning.recompute_all_large_share:
         fewest = tuning.recompute_all_min_changed_facts_of_large_share
     if changed > fewest and share > tuning.recompute_all_min_changed_share:
@@ -339,7 +341,7 @@ class OverdeletionBudget:
     def exceeded(self, delta: int, deleted: int) -> GaveUp | None:
         """After a step that deletes `delta` more facts, `deleted` in all. Without a bound also when each step deletes
         more than the one before, long before the limit."""
-        share = self._tuning.overdeletion_growth_share
+        share = _GROWTH_SHARE
         grows = not self._bounded and delta > self._last > 0 and deleted > share * self._limit
         self._last = delta
         if deleted <= self._limit and not grows:

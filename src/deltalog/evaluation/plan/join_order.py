@@ -34,6 +34,8 @@ from deltalog.evaluation.plan.ir import Part, Plan
 from deltalog.evaluation.plan.multiway import agm_bound, multiway_core, variable_order, worst_case_rows
 from deltalog.evaluation.plan.statistics import CachedStatistics, Estimate, Matches, Statistics
 
+_TIE_FACTOR = 4.0  # join orders whose costs are within this factor count as equal
+
 
 @dataclass(frozen=True, slots=True)
 class StepNote:
@@ -186,7 +188,7 @@ class _Planner:
             order = self._greedy(self._place(start, first), most)
             if order is not None:
                 found.append(order)
-                most = min(most, (self.tuning.join_order_tie_factor if self.multiway else 1.0) * order.cost)
+                most = min(most, (_TIE_FACTOR if self.multiway else 1.0) * order.cost)
         return found
 
     def _safest(self, orders: Sequence[PartialPlan]) -> PartialPlan:
@@ -194,7 +196,7 @@ class _Planner:
         best = min(orders, key=lambda order: order.cost) if len(orders) > 1 else orders[0]
         if best.cost < self.tuning.distinct_min_rows or len(orders) == 1:
             return best
-        likely = [order for order in orders if order.cost <= self.tuning.join_order_tie_factor * best.cost]
+        likely = [order for order in orders if order.cost <= _TIE_FACTOR * best.cost]
         most = {id(order): worst_case_rows(joined_steps(order.notes), self.statistics) for order in likely}
         safest = min(likely, key=lambda order: (most[id(order)], order.cost))
         far = self.tuning.multiway_advantage_factor

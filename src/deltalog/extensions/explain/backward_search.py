@@ -36,6 +36,7 @@ from deltalog.extensions.explain.terms import FactKey
 
 T = TypeVar("T")
 ROOT = 0
+COMPARED_INSTANCES = 64  # instances over explicit facts that are compared for the fewest premises
 
 
 @dataclass(eq=False, slots=True)
@@ -318,11 +319,10 @@ class BackwardSearch(Generic[T]):
         """For each head fact, an instance with the fewest premises, of the first ones."""
         best: dict[IdRow, tuple[int, IdRow]] = {}
         seen: dict[IdRow, int] = defaultdict(int)
-        most = self.finder.relations.backend.tuning.explain_compared_instances
         for row in rows:
             fact = plan.fact(row)
             seen[fact] += 1
-            if seen[fact] <= most:
+            if seen[fact] <= COMPARED_INSTANCES:
                 size = len(set(plan.body.premises(row)))
                 best[fact] = min(best.get(fact, (size, row)), (size, row))
         return (row for _, row in best.values())

@@ -29,6 +29,9 @@ from deltalog.program.binding import directed_rule
 from deltalog.program.core_rules import core_rules
 from deltalog.program.dependency import DependencyGraph
 
+_SHOWN_MEMBERS = 10  # members of an aggregate's group that a proof has
+_ALTERNATIVE_INSTANCES = 1 << 12  # that are looked at to see whether an explicit fact is derived, too
+
 T = TypeVar("T")
 
 
@@ -118,7 +121,7 @@ class Explainer(Generic[T]):
     def proofs_of(self, fact: FactKey, most: int) -> list[Proof]:
         """Up to so many proofs of a fact that holds, the first of least height."""
         search = self._search(fact)
-        shown = self.tuning.explain_shown_members
+        shown = _SHOWN_MEMBERS
         builder = ProofBuilder(search, self.wording, self.rule_ref, self.source, shown, self._is_given)
         derived = self._is_derived(search, thoroughly=most > 1)
         given = [builder.explicit(also_derived=derived)] if search.is_explicit else []
@@ -152,7 +155,7 @@ class Explainer(Generic[T]):
         """Searches for a proof by rules. Whether an explicit fact is derived, too, is searched within a bound, unless
         other proofs are asked for."""
         if search.is_explicit and not thoroughly:
-            search.finder.most = self.tuning.explain_alternative_instances
+            search.finder.most = _ALTERNATIVE_INSTANCES
         try:
             search.run()
         except LimitReached as limit:

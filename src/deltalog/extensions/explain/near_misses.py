@@ -24,6 +24,9 @@ from deltalog.extensions.explain.model import Near
 if TYPE_CHECKING:
     from deltalog.extensions.explain.explainer import Explainer
 
+_MAX_NEAR_LOOKUPS = 1 << 8  # facts with values of other types that are looked up
+_MAX_SIMILAR_VALUES = 1 << 13  # values that are compared with a misspelt one
+
 T = TypeVar("T")
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -74,7 +77,7 @@ class NearMisses(Generic[T]):
     def _types(self, pred: Pred, values: tuple[Value, ...]) -> Iterator[Near]:
         choices = [[value, *_other_types(value)] for value in values]
         for number_, other in enumerate(product(*choices)):
-            if number_ > self.tuning.explain_max_near_lookups:
+            if number_ > _MAX_NEAR_LOOKUPS:
                 return
             if number_ and self._holds(pred, other):
                 pairs = [(old, new) for old, new in zip(values, other, strict=True) if key(old) != key(new)]
@@ -106,10 +109,10 @@ class NearMisses(Generic[T]):
         """The values of one place in facts that have the other values; none if there are very many."""
         other = Variable("#other")
         terms = tuple(other if i == place else Constant(value) for i, value in enumerate(values))
-        if len(values) == 1 and self.facts.size(pred) > self.tuning.explain_max_similar_values:
+        if len(values) == 1 and self.facts.size(pred) > _MAX_SIMILAR_VALUES:
             return []
         finder = self.explainer.finder(shown=True)
-        finder.most = self.tuning.explain_max_similar_values
+        finder.most = _MAX_SIMILAR_VALUES
         plan = self.explainer.literal_plan(Atom(pred.name, terms), ())
         try:
             rows = finder.instances(plan, [()])

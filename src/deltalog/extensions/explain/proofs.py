@@ -21,6 +21,8 @@ from deltalog.extensions.explain.model import Fact, Group, Member, Premise, Proo
 from deltalog.extensions.explain.terms import FactKey
 from deltalog.extensions.explain.wording import Wording
 
+_COMPARED_FACTS = 1 << 10  # in proofs that are compared by their facts, and not by their size as trees
+
 T = TypeVar("T")
 Choice = dict[int, Instance]  # the instance of each derived fact in a proof
 
@@ -32,7 +34,7 @@ class Choices(Generic[T]):
         self.search = search
         self.best: Choice = {}
         needed = self._needed(others)
-        self._sets = len(needed) <= search.finder.relations.backend.tuning.explain_compared_facts
+        self._sets = len(needed) <= _COMPARED_FACTS
         self._facts: dict[int, frozenset[int]] = {}  # in the proof of a fact
         self._sizes: dict[int, int] = {}  # of the proof as a tree, where sets would be large
         for number in sorted(needed, key=lambda i: search.nodes[i].height):

@@ -29,6 +29,7 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.core.terms import IRI, RDF_TYPE, Value
+from deltalog.extensions.explain.backward_search import COMPARED_INSTANCES
 from deltalog.extensions.explain.instances import HeadPlan, InstanceFinder
 from deltalog.extensions.explain.model import Group, Near, Premise, Proof, Refutation, RuleAttempt
 from deltalog.extensions.explain.terms import FactKey
@@ -37,6 +38,8 @@ from deltalog.program.triple_bridges import is_rdf
 
 if TYPE_CHECKING:
     from deltalog.extensions.explain.explainer import Explainer
+
+_KEPT_BINDINGS = 1 << 12  # of the satisfied part of a body, for a fact that does not hold
 
 T = TypeVar("T")
 HeadValues = dict[Variable, Constant]
@@ -147,7 +150,7 @@ class WhyNot(Generic[T]):
 
     def _example(self, bindings: BindingRows, failed: BodyLiteral, above: tuple[str, ...]) -> dict[Variable, Value]:
         """The first binding, if possible one for which the failed premise is not what is to be derived."""
-        rows = sorted(bindings.rows)[: self.explainer.tuning.explain_compared_instances]
+        rows = sorted(bindings.rows)[:COMPARED_INSTANCES]
         self.terms.learn(id for row in rows for id in row)
         every = [dict(zip(bindings.columns, self.terms.values(row), strict=True)) for row in rows]
         return next((values for values in every if self._failed(failed, values) not in above), every[0])
@@ -189,7 +192,7 @@ class WhyNot(Generic[T]):
     def _extended(self, literal: BodyLiteral, bindings: BindingRows) -> BindingRows:
         """The bindings that satisfy a literal, too; at most so many."""
         plan = self.explainer.literal_plan(literal, bindings.columns)
-        most = self.explainer.tuning.explain_kept_bindings
+        most = _KEPT_BINDINGS
         names = set(variables(literal))
         rows = sorted(bindings.rows)[: 1 if names and names.isdisjoint(bindings.columns) else most]
         return BindingRows(plan.columns, sorted(self.finder.instances(plan, rows))[:most])

@@ -22,7 +22,6 @@ from typing import Any
 
 from deltalog.core.rules import TRIPLES, TYPES, Atom, Call, Constant, Filter, Pred, Rule, Variable
 from deltalog.core.terms import IRI, Value
-from deltalog.core.tuning import Tuning
 from deltalog.evaluation.equality import recognise as equality
 from deltalog.extensions.ontology.axioms import (
     Axiom,
@@ -75,6 +74,10 @@ from deltalog.extensions.ontology.vocabulary import (
 )
 from deltalog.program.triple_bridges import is_rdf
 
+# More disjoint classes have an auxiliary relation instead of rules for each pair; nine have 36 pairs:
+_PAIRED_CLASSES = 8
+_MAX_HOLDERS = 64  # classes that count as tests of an existential restriction; with more, none does
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -115,11 +118,9 @@ class CompiledOntology:
         return tuple(entry for entry in self.entries if entry.losses)
 
 
-def compile_graph(
-    graph: RdfGraph, short: Short, profile: str, known: KnownPredicates, tuning: Tuning
-) -> CompiledOntology:
+def compile_graph(graph: RdfGraph, short: Short, profile: str, known: KnownPredicates) -> CompiledOntology:
     """The rules of a graph's axioms. `known` are the predicates of everything else."""
-    entries = _entries(graph, read_axioms(graph), short, profile, tuning)
+    entries = _entries(graph, read_axioms(graph), short, profile)
     if profile == "owl2rl":
         entries += _shared(entries)
         known = known.and_rules(rule for entry in entries for rule in entry.rules)
@@ -128,15 +129,15 @@ def compile_graph(
     return CompiledOntology(tuple(sorted(entries, key=lambda entry: order[entry.group])))
 
 
-def _entries(graph: RdfGraph, axioms: Iterable[Stated], short: Short, profile: str, tuning: Tuning) -> list[Entry]:
+def _entries(graph: RdfGraph, axioms: Iterable[Stated], short: Short, profile: str) -> list[Entry]:
     expressions, found = Expressions(graph), list[Entry]()
     axioms = list(axioms)
     objects = _object_properties(graph, axioms) - expressions.data_properties
     definitions = {str(a.datatype.iri): a.range for a, _ in axioms if isinstance(a, DatatypeDefinition)}
-    existentials = Existentials((axiom for axiom, _ in axioms), tuning.ontology_max_holders)
+    existentials = Existentials((axiom for axiom, _ in axioms), _MAX_HOLDERS)
     for axiom, subject in axioms:
         text = axiom.text(short)
-        context = Context(short, text, expressions.data_properties, objects, definitions, existentials, tuning)
+        context = Context(short, text, expressions.data_properties, objects, definitions, existentials)
         if isinstance(axiom, SwrlRule):
             group, made = "SWRL rules", compile_swrl(axiom, graph, expressions, context)
         else:
@@ -198,7 +199,7 @@ def _equivalent_classes(axiom: EquivalentClasses, context: Context) -> Conclusio
 
 
 def _disjoint_classes(axiom: DisjointClasses, context: Context) -> Conclusions:
-    if len(axiom.classes) > context.tuning.ontology_paired_classes:
+    if len(axiom.classes) > _PAIRED_CLASSES:
         return _members_of_disjoint(axiom, context)
     return [each for pair in combinations(axiom.classes, 2) for each in _disjoint(*pair, context)]
 

@@ -14,7 +14,6 @@ from math import prod
 from deltalog.core.rules import Atom, Bind, BodyLiteral, Call, Constant, Filter, Rule, Term, Variable, variables
 from deltalog.core.rules import Expression as Formula
 from deltalog.core.terms import IRI, XSD, BlankNode, Value
-from deltalog.core.tuning import Tuning
 from deltalog.extensions.ontology.axioms import (
     AllValuesFrom,
     Cardinality,
@@ -36,6 +35,8 @@ from deltalog.extensions.ontology.existentials import Existentials
 from deltalog.extensions.ontology.profile import EVERYTHING as ALL_INDIVIDUALS
 from deltalog.extensions.ontology.profile import PATTERN, TOO_MANY, Loss, inconclusive, untestable
 from deltalog.extensions.ontology.vocabulary import EVERYTHING, INCONSISTENT, NOTHING, SAME_AS, THING
+
+_MAX_ALTERNATIVES = 1_000  # rules of an intersection of unions; with more, it is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,6 @@ class Context:
     object_properties: frozenset[str]
     datatypes: Mapping[str, ClassExpression] = field(default_factory=dict)  # definitions
     existentials: Existentials = field(default_factory=Existentials)
-    tuning: Tuning = field(default_factory=Tuning)
     variables: Variables = field(default_factory=Variables)
 
     def fresh(self) -> Variable:
@@ -98,7 +98,6 @@ class Context:
             self.object_properties,
             self.datatypes,
             self.existentials,
-            self.tuning,
             Variables(taken),
         )
 
@@ -140,7 +139,7 @@ class Context:
 
     def _all_of(self, parts: list[Tests]) -> Tests:
         """Every combination of alternatives; one with a loss is lost."""
-        if prod(map(len, parts)) > self.tuning.ontology_max_alternatives:
+        if prod(map(len, parts)) > _MAX_ALTERNATIVES:
             return [Loss(self.axiom, TOO_MANY)]
         found: Tests = []
         for combination in product(*parts):

@@ -9,7 +9,6 @@ from typing import Any
 
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.rules import Atom, Constant, Pred, Rule, triple
-from deltalog.core.tuning import Tuning
 from deltalog.extensions.ontology.compile import CompiledOntology, compile_graph
 from deltalog.extensions.ontology.graph import RdfGraph, RdfTriple
 from deltalog.extensions.ontology.imports import Import, missing, still_imported
@@ -36,7 +35,6 @@ class Ontology:
     own_rules: frozenset[Rule] = frozenset()  # those that the knowledge base would not have without it
     facts: frozenset[Atom] = frozenset()
     own_facts: frozenset[Atom] = frozenset()  # the same of facts
-    tuning: Tuning = field(default_factory=Tuning, compare=False)
 
     @property
     def is_generic(self) -> bool:
@@ -131,7 +129,7 @@ class Ontology:
         facts = frozenset(_atom(each) for each in read_facts(stated, own))
         graph = RdfGraph(dict.fromkeys([*stated, *others])) if others else own
         preds = known.and_facts(fact.pred for fact in facts)
-        compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds, self.tuning)
+        compiled = compile_graph(graph, Prefixes(self.prefixes).short, self.profile, preds)
         rules = tuple(rule for rule in compiled.rules if not rule.is_fact)
         return replace(self, compiled=compiled, known=known, rules=rules, facts=facts | _facts(compiled.rules))
 

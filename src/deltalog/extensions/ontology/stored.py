@@ -9,7 +9,6 @@ from typing import Any
 
 from deltalog.core.rules import Atom, Constant, Pred
 from deltalog.core.terms import IRI, BlankNode, Literal, Value, datatype, lexical, literal
-from deltalog.core.tuning import Tuning
 from deltalog.extensions.ontology.graph import RdfTriple
 from deltalog.extensions.ontology.known_predicates import KnownPredicates
 from deltalog.extensions.ontology.load import OntologyFile
@@ -30,12 +29,12 @@ def as_json(ontology: Ontology) -> dict[str, Any]:
     }
 
 
-def reopened(stored: Mapping[str, Any], axioms: Iterable[RdfTriple], facts: Iterable[Pred], tuning: Tuning) -> Ontology:
+def reopened(stored: Mapping[str, Any], axioms: Iterable[RdfTriple], facts: Iterable[Pred]) -> Ontology:
     """The ontology, compiled again with the axioms among the facts. A store of an earlier release does not say which
     predicates it was compiled for: those of facts alone, until the next change."""
     files, known = tuple(map(_as_file, stored["files"])), _as_known(stored.get("known"))
     compiled_for = known or KnownPredicates(frozenset(facts))
-    ontology = Ontology(stored["profile"], files, tuning=tuning).compiled_with(axioms, compiled_for)
+    ontology = Ontology(stored["profile"], files).compiled_with(axioms, compiled_for)
     ontology = replace(ontology, known=known)
     shared_rules = {rule for text in stored["shared_rules"] for rule in parse(text)}
     shared_facts = frozenset(map(_as_atom, stored["shared_facts"]))

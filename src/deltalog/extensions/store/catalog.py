@@ -32,6 +32,8 @@ from deltalog.core.tuning import Tuning
 from deltalog.extensions.store.log_entry import LogEntry
 from deltalog.extensions.versions import Growth, NewerFormat, check_format
 
+_BUSY_SECONDS = 30.0  # that a reader or writer waits for the catalog
+
 FORMAT = 1
 NAME = "catalog.db"
 SCHEMA = """
@@ -107,7 +109,7 @@ class Catalog:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # SQLite leaves out rights of groups
         made = {"id": uuid4().hex, "created": now(), **meta, "format": str(FORMAT)}
         try:
-            with closing(_opened(path, tuning, "rw")) as connection:
+            with closing(_opened(path, "rw")) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
                 catalog = cls(path, tuning, connection)
                 with catalog.transaction():
@@ -130,7 +132,7 @@ class Catalog:
         for file in catalog_files(folder):
             if file.is_symlink():
                 raise DataError(f"{file} is a symbolic link; a store has plain files of its own")
-        catalog = cls(path, tuning, *_connect(path, tuning, "ro" if readonly else "rw"))
+        catalog = cls(path, tuning, *_connect(path, "ro" if readonly else "rw"))
         try:
             catalog._check_format()
         except BaseException:
@@ -176,7 +178,7 @@ class Catalog:
         """Everything inside of it sees the same versions."""
         if self._is_frozen:
             self._connection.close()
-            self._connection, self._is_frozen = _connect(self.path, self.tuning, "ro")
+            self._connection, self._is_frozen = _connect(self.path, "ro")
         before = _changed_at(self.path)
         try:
             with self._failing("read"):
@@ -320,26 +322,26 @@ class Catalog:
 REPAIR = "`deltalog store verify --repair` recovers what is left"
 
 
-def _connect(path: Path, tuning: Tuning, mode: str) -> tuple[sqlite3.Connection, bool]:
+def _connect(path: Path, mode: str) -> tuple[sqlite3.Connection, bool]:
     """A connection, and whether it is frozen: in a folder without the right to create files, SQLite only reads a
     database that it believes nobody writes to."""
     try:
         try:
-            return _opened(path, tuning, mode), False
+            return _opened(path, mode), False
         except sqlite3.OperationalError:
             if mode != "ro" or _has_log(path):
                 raise
-            return _opened(path, tuning, mode, "&immutable=1"), True
+            return _opened(path, mode, "&immutable=1"), True
     except sqlite3.OperationalError as problem:
         raise DataError(f"{path} cannot be opened ({problem}); check the rights to the folder and its files") from None
     except sqlite3.Error as problem:
         raise DataError(f"{path} is damaged ({problem}); {REPAIR}") from None
 
 
-def _opened(path: Path, tuning: Tuning, mode: str, more: str = "") -> sqlite3.Connection:
+def _opened(path: Path, mode: str, more: str = "") -> sqlite3.Connection:
     """A connection that has read something."""
     uri = f"file:{quote(str(path.absolute()))}?mode={mode}{more}"
-    wait = tuning.store_busy_seconds
+    wait = _BUSY_SECONDS
     connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA synchronous=FULL")
@@ -350,9 +352,9 @@ def _opened(path: Path, tuning: Tuning, mode: str, more: str = "") -> sqlite3.Co
     return connection
 
 
-def connected(path: Path, tuning: Tuning, readonly: bool) -> sqlite3.Connection:
+def connected(path: Path, readonly: bool) -> sqlite3.Connection:
     """A connection to a catalog; DataError if there is none."""
-    return _connect(path, tuning, "ro" if readonly else "rw")[0]
+    return _connect(path, "ro" if readonly else "rw")[0]
 
 
 def has_types(row: Sequence[Any], types: str) -> bool:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deltalog.core.errors import DataError, DeltalogError
-from deltalog.core.tuning import Tuning
 from deltalog.extensions.store import files
 from deltalog.extensions.store.acknowledged import NAME as ACKNOWLEDGED
 from deltalog.extensions.store.acknowledged import Acknowledged, read_acknowledged
@@ -252,7 +251,7 @@ class FoundCatalog:
         return list(found)
 
 
-def examine_catalog(folder: Path, tuning: Tuning) -> FoundCatalog:
+def examine_catalog(folder: Path) -> FoundCatalog:
     """Reads all of a catalog. `NewerFormat` if a later release wrote it."""
     found = FoundCatalog(folder)
     for file in catalog_files(folder):
@@ -261,7 +260,7 @@ def examine_catalog(folder: Path, tuning: Tuning) -> FoundCatalog:
     if not (folder / NAME).is_file():
         return _unreadable(found, "it is missing")
     try:
-        found.connection = connected(folder / NAME, tuning, readonly=True)
+        found.connection = connected(folder / NAME, readonly=True)
         found.meta = {str(key): str(value) for key, value in found.rows("meta")}
     except DataError as problem:
         return _unreadable(found, _without_path(problem, folder / NAME))
@@ -376,12 +375,12 @@ class Examined:
         return sorted(found)
 
 
-def examine(folder: Path, tuning: Tuning, nobody_writes: bool) -> Examined:
+def examine(folder: Path, nobody_writes: bool) -> Examined:
     """Reads all of a store."""
     problems: list[StoreProblem] = []
     acknowledged = _acknowledged(folder, problems)  # before the catalog, which a writer changes first
     damage = damage_of_log(log_file(folder)) if nobody_writes else ""
-    catalog = examine_catalog(folder, tuning)
+    catalog = examine_catalog(folder)
     place = folder / SNAPSHOTS
     if acknowledged is not None and catalog.meta.get("id", acknowledged.store) != acknowledged.store:
         what = f"its id is not the one in `{ACKNOWLEDGED}`: it is the catalog of another store, or damaged"

@@ -290,7 +290,7 @@ class _Repair:
                 os.rename(file, files.unused(self._lost_folder() / file.name))
             elif file.exists():
                 files.copy(file, files.unused(self._lost_folder() / file.name))
-        _empty_log(folder, self.tuning)
+        _empty_log(folder)
         for file in catalog_files(folder)[1:]:
             file.unlink(missing_ok=True)
         files.sync_folder(folder)
@@ -351,7 +351,7 @@ def _dictionary(found: FoundSnapshot, snapshot: Snapshot, tuning: Tuning) -> tup
     return made, ids
 
 
-def _empty_log(folder: Path, tuning: Tuning) -> None:
+def _empty_log(folder: Path) -> None:
     """Takes what is in the write-ahead log to the database, so that the old catalog is whole without it."""
-    with suppress(DataError, sqlite3.Error), closing(connected(folder / NAME, tuning, readonly=False)) as connection:
+    with suppress(DataError, sqlite3.Error), closing(connected(folder / NAME, readonly=False)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

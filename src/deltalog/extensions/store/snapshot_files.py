@@ -37,6 +37,8 @@ from deltalog.extensions.store.arrays import ArrayWriter, MappedFile, StoredArra
 from deltalog.extensions.versions import DERIVED, EXPLICIT, RelationEntry, VersionContents, check_format
 from deltalog.languages.stored_rules import KeptPrograms
 
+_SPARE_SHARE = 0.125  # of the ids of a large dictionary
+
 FORMAT = 3  # 2: without Soufflé programs; 1: decimals were kept as they had been written, 1.50 and 1.5 apart
 MANIFEST, DICTIONARY, RELATIONS = "manifest.json", "dictionary.bin", "relations.bin"
 LimitCheck = Callable[[], None]
@@ -140,7 +142,7 @@ def _renumbering(tables: StoredTables, dictionary: Dictionary, tuning: Tuning) -
 def _add_dictionary(writer: ArrayWriter, dictionary: Dictionary, tuning: Tuning) -> Iterator[tuple[str, StoredArray]]:
     """With space for as many new values as an update or two may bring, so that the arrays need not be copied."""
     ids = len(dictionary)
-    more = max(tuning.store_spare_ids, int(ids * tuning.store_spare_share))
+    more = max(tuning.store_spare_ids, int(ids * _SPARE_SHARE))
     for name, array in dictionary.stored(ids + more).items():
         if name == "table":
             yield name, writer.add(array)

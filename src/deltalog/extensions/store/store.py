@@ -291,7 +291,7 @@ class Store:
     def is_due(self, facts: int) -> str:
         """Why a snapshot should be taken now, of so many explicit facts; nothing if it should not."""
         tuning = self.tuning
-        most = tuning.store_max_changes, tuning.store_max_change_share, tuning.store_min_change_rows
+        most = tuning.store_max_changes, tuning.compact_delta_share, tuning.store_min_change_rows
         return self._since.due(facts, *most)
 
     def take_snapshot(self, image: Image, check: LimitCheck, keep: int | None = None) -> tuple[SnapshotRow, Dropped]:

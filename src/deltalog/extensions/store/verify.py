@@ -19,11 +19,11 @@ __all__ = ["StoreProblem", "StoreReport", "repair", "verify"]
 
 def verify(folder: str | PathLike[str]) -> StoreReport:
     """Checks every file of a store, as a reader: another process may write to it."""
-    path, tuning = _store(folder), Tuning()
+    path = _store(folder)
     for _ in range(_ATTEMPTS):
-        found = examine(path, tuning, WriterLock.is_free(path))
+        found = examine(path, WriterLock.is_free(path))
         found.catalog.close()
-        if not _report(found).problems or (_same_snapshots(found, tuning) and WriterLock.is_free(path)):
+        if not _report(found).problems or (_same_snapshots(found) and WriterLock.is_free(path)):
             break  # else a writer may have dropped a snapshot in the meantime
     return _report(found)
 
@@ -31,10 +31,10 @@ def verify(folder: str | PathLike[str]) -> StoreReport:
 _ATTEMPTS = 5
 
 
-def _same_snapshots(found: Examined, tuning: Tuning) -> bool:
+def _same_snapshots(found: Examined) -> bool:
     from deltalog.extensions.store.examine import examine_catalog
 
-    again = examine_catalog(found.folder, tuning)
+    again = examine_catalog(found.folder)
     again.close()
     return again.snapshots == found.catalog.snapshots
 
@@ -42,15 +42,15 @@ def _same_snapshots(found: Examined, tuning: Tuning) -> bool:
 def repair(folder: str | PathLike[str]) -> StoreReport:
     """Recovers what the log and the snapshots of a damaged store still give. Nothing that can be read is deleted: what
     is replaced goes to the folder `lost+found` of the store. UsageError if another process writes to the store."""
-    path, tuning = _store(folder), Tuning()
+    path = _store(folder)
     if (path / LOST).is_symlink():
         raise UsageError(f"{path / LOST} is a symbolic link; remove it, as what is replaced stays in the store")
     lock = WriterLock.take(path)
     try:
-        found = examine(path, tuning, nobody_writes=True)
+        found = examine(path, nobody_writes=True)
         try:
             report = _report(found)
-            return report if report.is_sound else repair_examined(found, report, tuning)
+            return report if report.is_sound else repair_examined(found, report, Tuning())
         finally:
             found.catalog.close()
     finally:

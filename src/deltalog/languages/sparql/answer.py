@@ -32,6 +32,8 @@ from deltalog.languages.sparql.query import Query
 from deltalog.languages.sparql.solutions import Solutions
 from deltalog.program import analyse
 
+_PREPARED_QUERIES_KEPT = 128  # queries whose preparation is kept
+
 T = TypeVar("T")
 ANY = (TRIPLES, TYPES)
 INNER = MethodChoice("magic", "a subquery with a limit is evaluated first")
@@ -78,7 +80,7 @@ class SparqlEvaluator(Generic[T]):
         kept = self.kept.get(id(query))
         if kept is not None:
             return kept[1]
-        if len(self.kept) >= self.evaluator.backend.tuning.prepared_queries_kept:
+        if len(self.kept) >= _PREPARED_QUERIES_KEPT:
             self.kept.clear()
         made = GoalEvaluator(needed(query.rules, self.rules), self._all_facts(query), self.evaluator.backend)
         self.kept[id(query)] = query, made

@@ -102,7 +102,7 @@ class _UpdateReader(QueryReader):
             self.fail(f"a variable cannot be in {what}", self._first(start, lambda token: token.kind == "variable"))
         for _, subject, predicate, object in quads:
             if _is_literal(subject) and _is_of_rdf(predicate, object):
-                self.fail(f"the subject of a triple in {what} cannot be a literal", self.tokens.tokens[start + 1])
+                self.fail(f"the subject of a triple in {what} cannot be a literal", self.tokens[start + 1])
         return quads
 
     def _quads(self, what: str, blank_nodes: bool, is_data: bool = False) -> Quads:

@@ -30,6 +30,8 @@ from deltalog.engines.spark.literals import is_among
 from deltalog.engines.spark.stored import TAG, StoredFrame, column_names
 from deltalog.engines.spark.table import Segment, SparkTable, driver_table
 
+_MAX_SEGMENTS = 4  # stored DataFrames that new rows are compared with one after the other
+
 SKETCH_HASHES = 128
 SUMMARY = "statistics binary, data binary"
 
@@ -89,7 +91,7 @@ def _known_frames(known: Sequence[Known], columns: int, tuning: Tuning) -> Itera
             else:
                 others.append((segment.tagged(tag, columns), segment.size))
     largest = sorted(in_place.values(), key=lambda found: -sum(segment.size or 0 for segment in found[1].values()))
-    alone, rest = largest[: tuning.spark_max_segments], largest[tuning.spark_max_segments :]
+    alone, rest = largest[:_MAX_SEGMENTS], largest[_MAX_SEGMENTS:]
     for stored, segments in alone:
         yield _living(stored, segments), None  # in place: merging is cheaper than a broadcast, however small it is
     if rest:

@@ -43,7 +43,7 @@ def _read(pred: Pred, swap: bool) -> Plan:
 
 
 def _closed(scheme: Scheme, edges: SparkTable, backend: SparkBackend) -> SparkTable:
-    if decide(offload_bytes(backend.size(edges), 2, backend.tuning), backend.driver_budget).in_driver:
+    if decide(offload_bytes(backend.size(edges), 2), backend.driver_budget).in_driver:
         return _closed_in_driver(scheme, edges, backend)
     if scheme.kind is SchemeKind.CLOSURE:
         return _closed_by_rounds(scheme, edges, backend)

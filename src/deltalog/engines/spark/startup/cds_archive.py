@@ -22,6 +22,8 @@ from pathlib import Path
 
 from deltalog.core.tuning import Tuning
 
+_UNUSED_SECONDS = 60 * 24 * 3600  # after which an archive is deleted
+
 MAGIC = bytes.fromhex("f00baba8")
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_PREPEND_CLASSES")
@@ -85,5 +87,5 @@ def _make_room(folder: Path, tuning: Tuning) -> None:
     archives = [(archive.stat(), archive) for archive in folder.glob("spark-*.jsa")]
     for about, archive in sorted(archives, key=lambda found: -found[0].st_mtime):
         room -= about.st_size
-        if room < 0 or now - about.st_mtime > tuning.spark_archive_unused_seconds:
+        if room < 0 or now - about.st_mtime > _UNUSED_SECONDS:
             archive.unlink(missing_ok=True)

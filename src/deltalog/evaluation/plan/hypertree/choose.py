@@ -38,6 +38,8 @@ from deltalog.evaluation.plan.multiway import worst_case_joined_rows, worst_case
 from deltalog.evaluation.plan.statistics import CachedStatistics, Statistics
 from deltalog.evaluation.plan.variants import Variant, plan_variant
 
+_FAR_FEWER_ROWS_FACTOR = 1000.0  # by which the worst case of a tree is better than that of joins that are not safe
+
 
 @dataclass(frozen=True, slots=True)
 class TreeChoice:
@@ -110,7 +112,7 @@ def _prefers_joins(
 def _margin(tree: Decomposition, atoms: Sequence[Atom], most: float, statistics: Statistics) -> float:
     by_tree = sum(worst_case_joined_rows(joined_in(node, atoms), statistics) for node in tree.root)
     tuning = statistics.tuning
-    safer = tuning.tree_far_fewer_rows_factor * by_tree <= most
+    safer = _FAR_FEWER_ROWS_FACTOR * by_tree <= most
     return tuning.tree_cost_margin_when_safer if safer else tuning.tree_cost_margin
 
 

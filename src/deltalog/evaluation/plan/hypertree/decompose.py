@@ -37,6 +37,9 @@ from deltalog.evaluation.plan.hypertree.gyo import is_acyclic
 from deltalog.evaluation.plan.ir import Part
 from deltalog.evaluation.plan.statistics import Matches, Statistics
 
+_WIDER_ADVANTAGE_FACTOR = 2.0  # a wider tree is taken only if it costs this many times less
+_SEARCH_BUDGET_ATOMS = 8000  # atoms in choices of λ that are compared before the first that works is taken
+
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
@@ -315,11 +318,10 @@ def decompose(atoms: Sequence[Atom], statistics: Statistics) -> Decomposition:
     cheaper."""
     edges = [frozenset(t for t in atom.terms if isinstance(t, Variable)) for atom in atoms]
     estimator = SizeEstimator.of(atoms, statistics)
-    tuning = statistics.tuning
-    least, best = _least_width(edges, estimator, tuning.tree_search_budget_atoms)
+    least, best = _least_width(edges, estimator, _SEARCH_BUDGET_ATOMS)
     if least > 1 and any(has_cross_product(node, edges) for node in best.root):
-        wider = Search(estimator, least + 1, tuning.tree_search_budget_atoms / 2).run()
-        if wider and wider.cost * tuning.tree_wider_advantage_factor <= best.cost:
+        wider = Search(estimator, least + 1, _SEARCH_BUDGET_ATOMS / 2).run()
+        if wider and wider.cost * _WIDER_ADVANTAGE_FACTOR <= best.cost:
             best = wider
     return Decomposition(best.root, best.cost, least)
 
