@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from itertools import count, product
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -389,3 +390,17 @@ def test_a_step_of_qsqr_checks_limits(body: str) -> None:
     readings = Readings(kb)
     kb.query("p(?x)", "qsqr")
     assert readings.count > 300 * 300 / tuning.qsqr_chunk_rows / 2
+
+
+def test_loading_obeys_the_limit_of_memory_alone(tmp_path: Path) -> None:
+    """What is read counts as what is derived does; a file may take as long as it takes."""
+    (tmp_path / "edge.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(2_000)))
+    kb = KnowledgeBase(timeout=1e-9, memory="1GB")
+    kb.load(tmp_path)
+    assert kb.explicit_facts == 2_000
+    held = iter([0])
+    kb.limits.resident = lambda: next(held, 2 * 10**9)
+    with pytest.raises(LimitReached, match=r"loading stopped: the memory limit .* was reached.*load less"):
+        kb.load(tmp_path)
+    kb.limits.memory = kb.limits.timeout = None
+    assert kb.explicit_facts == 2_000

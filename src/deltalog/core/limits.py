@@ -29,6 +29,7 @@ from deltalog.core.arguments import told
 from deltalog.core.concurrency.interrupts import check_interrupts
 from deltalog.core.errors import DeltalogError, LimitReached, UsageError
 
+LOADING = "loading"  # the name of calls that derive nothing
 # New objects after which Python looks for garbage in cycles, not 700 (`concurrency.collector`):
 COLLECTED_OBJECTS = 100_000
 
@@ -118,13 +119,13 @@ class Running:
 
     __slots__ = ("_before", "_held", "_limits", "_memory_at", "_outer", "_timeout", "call", "deadline")
 
-    def __init__(self, limits: Limits, call: str, timeout: float | None = None) -> None:
+    def __init__(self, limits: Limits, call: str, timeout: float | None = None, timed: bool = True) -> None:
         self._limits = limits
         self._before: Running | None = None  # of any knowledge base
         self._memory_at = 0.0
         self._outer: Running | None = limits.running_now
         self.call: str = call
-        if self._outer is None:
+        if self._outer is None and timed:
             timeout = _least(timeout, limits.timeout)
         self._timeout: float | None = timeout
         self.deadline: float | None = None if timeout is None else limits.clock() + timeout
@@ -169,7 +170,8 @@ class Running:
             raise OverBudget(limits.ceiling.reason)
 
     def stopped(self, reason: str, option: str) -> LimitReached:
-        advice = f"Raise `{option}`, or look for rules that make new values without end"
+        others = "load less" if self.call == LOADING else "look for rules that make new values without end"
+        advice = f"Raise `{option}`, or {others}"
         return LimitReached(f"{self.call} stopped: {reason}; the knowledge base is as it was. {advice}", reason)
 
 
@@ -266,9 +268,10 @@ class Limits:
             running = running._before
         return running
 
-    def running(self, call: str, timeout: float | None = None) -> Running:
-        """A context in which the limits hold; inside of another call, with its deadline or a shorter one."""
-        return Running(self, call, timeout)
+    def running(self, call: str, timeout: float | None = None, timed: bool = True) -> Running:
+        """A context in which the limits hold; inside of another call, with its deadline or a shorter one. Without
+        `timed` only a deadline that is given, or that the other call has, holds."""
+        return Running(self, call, timeout, timed)
 
     @contextmanager
     def suspended(self) -> Iterator[None]:

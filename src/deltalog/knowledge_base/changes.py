@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from deltalog.core.arguments import told
 from deltalog.core.errors import Diagnostic, ProgramError, UsageError
+from deltalog.core.limits import LOADING
 from deltalog.core.naming import full_name, predicate_name
 from deltalog.core.rules import Pred
 from deltalog.core.terms import IRI, BlankNode
@@ -83,7 +84,8 @@ def load(session: Session, files: Files, graph: GraphName | None = None) -> None
 
 def load_tables(session: Session, read: Callable[[], Mapping[Pred, Any]], named: GivenFacts = None) -> None:
     """Adds the facts that a reader makes tables of, on the backend of the session."""
-    with _timed(session):
+    limits = session.limits.running(LOADING, timed=session.link is not None)  # of a store, it is a change
+    with _timed(session), limits:
         session.within_budget(lambda: _load_tables(session, read, named))
 
 
