@@ -111,7 +111,7 @@ def test_parts_of_a_measurement_are_one_report(tmp_path: Path) -> None:
         merged([first, second])
 
 
-def test_a_busy_machine_is_said() -> None:
+def test_load_is_reported() -> None:
     quiet, busy = report(one("deltalog", 1.0)), report(one("peer", 1.0))
     quiet["machine"] |= {"cores": 2, "load_average": 0.4}
     busy["machine"] |= {"cores": 2, "load_average": 7.1}

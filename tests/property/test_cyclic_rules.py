@@ -1,7 +1,7 @@
 """Rules with cyclic bodies, in recursion, with conditions, under changes of facts and rules: the three ways to evaluate
 them and the naive engine agree.
 
-A failure prints the rules, the facts and the steps: save it under tests/cases/found as a case.
+A failure prints the rules, the facts and the steps: save it under tests/cases/regressions as a case.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Every engine finds what the naive engine finds, on random programs.
 
-A failure prints a program with its facts: save it under tests/cases/found as a case.
+A failure prints a program with its facts: save it under tests/cases/regressions as a case.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """After every change of facts and rules, the knowledge base is what the naive engine makes of the same facts and rules
 from nothing; and the change says exactly what is different.
 
-A failure prints the program, its facts and the steps: save it under tests/cases/found as a case.
+A failure prints the program, its facts and the steps: save it under tests/cases/regressions as a case.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ STEP = 1 if os.environ.get("DELTALOG_ALL_CASES") else 3
 PROGRAMS = [
     program
     for number, program in enumerate(test_cases.PROGRAMS)
-    if number % STEP == 0 or program.parent.name == "found"
+    if number % STEP == 0 or program.parent.name == "regressions"
 ]
 
 

@@ -13,7 +13,7 @@ six(A, D) :- e(A, B), e(B, C), e(C, D), e(D, E), e(E, F), e(F, A), A != D.
 """
 
 
-def told(engine: str) -> list[object]:
+def short_repr(engine: str) -> list[object]:
     kb = KnowledgeBase(RULES, engine=engine, cyclic="hypertree")
     grid = [(i, i * 30 + j, j) for i in range(3) for j in range(30)]
     kb.add("cw", [(f"a{i}", f"b{m}") for i, m, _ in grid] + [("a3", "a2")])
@@ -30,4 +30,4 @@ def told(engine: str) -> list[object]:
 
 @pytest.mark.usefixtures("in_frames")
 def test_trees_give_the_same_on_spark() -> None:
-    assert told("spark") == told("local")
+    assert short_repr("spark") == short_repr("local")

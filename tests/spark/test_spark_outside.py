@@ -20,7 +20,7 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_nobody_wants_spark() -> None:
+def test_no_spark_requested() -> None:
     engine, why = choose_engine(memory=MEMORY)
     assert engine == "local"
     assert why == "input under 8 GB; use --engine spark to run on Spark"

@@ -13,7 +13,7 @@ SHOWN_CHARACTERS = 80
 _SIMPLE = (str, bytes, int, float, bool, type(None), PathLike)
 
 
-def told(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value in a message, in one short line, whatever it is."""
     try:
         text = repr(value)
@@ -28,9 +28,9 @@ def told(value: object) -> str:
 def checked_text(value: object, what: str) -> str:
     """A text, checked; `what` says which, with an example."""
     if not isinstance(value, str):
-        raise UsageError(f"expected {what}, and not {told(value)}")
+        raise UsageError(f"expected {what}, and not {short_repr(value)}")
     if not is_text(value):
-        raise UsageError(f"{told(value)} has half a character (a surrogate), which is no text")
+        raise UsageError(f"{short_repr(value)} has half a character (a surrogate), which is no text")
     return str.__str__(value)
 
 
@@ -46,30 +46,30 @@ def is_text(value: str) -> bool:
 def names_of(value: Any, option: str) -> list[str]:
     """Several names, checked: a single string would be taken for its letters."""
     if isinstance(value, str):
-        raise UsageError(f"{option} takes several names; write {option}=[{told(value)}]")
+        raise UsageError(f"{option} takes several names; write {option}=[{short_repr(value)}]")
     if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
-        raise UsageError(f"{option} takes a list of names, such as {option}=['path'], and not {told(value)}")
+        raise UsageError(f"{option} takes a list of names, such as {option}=['path'], and not {short_repr(value)}")
     return [checked_text(name, f"names of predicates for {option}, such as 'path'") for name in value]
 
 
 def path_text(value: object) -> str:
     """The text of a path, checked."""
     if isinstance(value, list | tuple | set):
-        raise UsageError(f"expected one path at a time, and not {told(value)}; write *paths for the paths of a list")
+        raise UsageError(f"expected one path at a time, not {short_repr(value)}; write *paths for the paths of a list")
     if not isinstance(value, str | PathLike) or not isinstance(text := os.fspath(value), str):
-        raise UsageError(f"expected a path, such as 'facts.csv' or Path('facts.csv'), and not {told(value)}")
+        raise UsageError(f"expected a path, such as 'facts.csv' or Path('facts.csv'), and not {short_repr(value)}")
     if "\0" in text or not is_text(text):
-        raise UsageError(f"{told(text)} is no path: it has a character that no name of a file has")
+        raise UsageError(f"{short_repr(text)} is no path: it has a character that no name of a file has")
     return text
 
 
 def check_type(value: object, kind: type[Any], what: str) -> None:
     """UsageError if an argument is of another type."""
     if not isinstance(value, kind):
-        raise UsageError(f"expected {what}, and not {told(value)}")
+        raise UsageError(f"expected {what}, and not {short_repr(value)}")
 
 
 def check_choice(what: str, value: object, choices: Collection[str], where: str = "") -> None:
     """UsageError if the value of an option is none of the choices."""
     if not isinstance(value, str) or value not in choices:
-        raise UsageError(f"there is no {what} {told(value)}{where}; choose one of {', '.join(choices)}")
+        raise UsageError(f"there is no {what} {short_repr(value)}{where}; choose one of {', '.join(choices)}")

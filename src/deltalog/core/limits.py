@@ -25,7 +25,7 @@ from numbers import Integral, Real
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar, overload
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.concurrency.interrupts import check_interrupts
 from deltalog.core.errors import DeltalogError, LimitReached, UsageError
 
@@ -56,14 +56,14 @@ def parse_memory(text: str) -> int:
 def seconds(value: Any) -> float:
     """A number of seconds, checked."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < MAX_SECONDS:  # type: ignore[operator]
-        raise UsageError(f"{told(value)} is not a number of seconds; write it like 60 or 0.5")
+        raise UsageError(f"{short_repr(value)} is not a number of seconds; write it like 60 or 0.5")
     return float(value)
 
 
 def count(value: Any, what: str = "facts", least: int = 0) -> int:
     """A number of things, checked."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise UsageError(f"{told(value)} is not a number of {what}; write a whole number from {least} on")
+        raise UsageError(f"{short_repr(value)} is not a number of {what}; write a whole number from {least} on")
     return int(value)
 
 
@@ -72,7 +72,7 @@ def memory_bytes(value: Any) -> int:
     if isinstance(value, str):
         return parse_memory(value)
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise UsageError(f"{told(value)} is not an amount of memory; write it like 8GB or 512MB, or in bytes")
+        raise UsageError(f"{short_repr(value)} is not an amount of memory; write it like 8GB or 512MB, or in bytes")
     return int(value)
 
 

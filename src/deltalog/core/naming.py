@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.errors import UsageError
 from deltalog.core.prefixes import PREFIXES
@@ -85,13 +85,13 @@ def unknown_predicate(predicate: str, known: Iterable[str]) -> UnknownPredicate:
     same = [name for name in names if local_name(name).casefold() == local]
     near = same[:3] or get_close_matches(predicate, names, 3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "kb.predicates lists them"
-    return UnknownPredicate(f"there is no predicate {told(predicate)}; {hint}")
+    return UnknownPredicate(f"there is no predicate {short_repr(predicate)}; {hint}")
 
 
 def predicate_name(predicate: str) -> str:
     """The name of a predicate, checked, as a plain string."""
     if not isinstance(predicate, str):
-        raise UsageError(f"expected the name of a predicate, such as 'edge', and not {told(predicate)}")
+        raise UsageError(f"expected the name of a predicate, such as 'edge', and not {short_repr(predicate)}")
     if predicate.startswith("<") and predicate.endswith(">"):
         raise UsageError(f"there is no predicate {predicate!r}: write the IRI without <>, {predicate[1:-1]!r}")
     return str.__str__(predicate)

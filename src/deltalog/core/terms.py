@@ -25,7 +25,7 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
-from deltalog.core.arguments import check_type, told
+from deltalog.core.arguments import check_type, short_repr
 from deltalog.core.errors import UsageError
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -92,7 +92,7 @@ class Literal:
 
     def __init__(self, text: str, datatype: str | None = None, language: str | None = None) -> None:
         if not (isinstance(text, str) and isinstance(datatype, str | None) and isinstance(language, str | None)):
-            given = ", ".join(map(told, (text, datatype, language)))
+            given = ", ".join(map(short_repr, (text, datatype, language)))
             raise UsageError(f"a Literal has a text, and a datatype or a language as texts, and not ({given})")
         self.text = text
         self.language = language.lower() if language else None
@@ -198,7 +198,9 @@ def kind(value: Any) -> Kind:
             return Kind.TUPLE
         case _:
             null = value is None or type(value).__name__ == "NAType"  # pandas.NA
-            raise TypeError(NO_VALUE if null else f"{type(value).__name__} is not a value of deltalog: {told(value)}")
+            raise TypeError(
+                NO_VALUE if null else f"{type(value).__name__} is not a value of deltalog: {short_repr(value)}"
+            )
 
 
 def is_decimal(value: Decimal) -> bool:

@@ -197,7 +197,7 @@ class Chase(OrdinaryRules[T]):
             new = self.first(chase.evaluated, facts.explicit, Report())
         else:
             new = self.changed(before, chase.evaluated, facts.added, facts.removed)[0]
-        with self.backend.failures.apart():  # they were counted when the values were first invented
+        with self.backend.failures.isolated():  # they were counted when the values were first invented
             new = self._invent(new, chase) if chase.triggers else new
         report = UpdateReport(notes=["values of existential rules were invented anew"])
         update = changed_relations(old, new, facts, report)
@@ -209,7 +209,7 @@ class Chase(OrdinaryRules[T]):
     ) -> tuple[ChasedMaterialisation[T], Update[T]]:
         """With the values that were invented."""
         rules = old.rules.evaluated
-        with self.backend.failures.apart():  # what is evaluated with the values, too, is counted there
+        with self.backend.failures.isolated():  # what is evaluated with the values, too, is counted there
             before = self.changed(old.before, rules, facts.added, facts.removed)[0]
         last, update = self.changed(old.last, rules, facts.added, facts.removed)
         update = replace(update, explicit=facts.explicit, added_facts=dict(facts.added))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.errors import Diagnostic, UnsafeRule, UsageError
 from deltalog.core.limits import checked
 from deltalog.core.naming import Names, full_name, predicate_name, split
@@ -58,7 +58,7 @@ def listed_facts(facts: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     if not isinstance(facts, Mapping):
         raise UsageError(
-            f"expected facts by predicate, such as {{'edge': [('a', 'b')]}}, or Files, and not {told(facts)}"
+            f"expected facts by predicate, such as {{'edge': [('a', 'b')]}}, or Files, and not {short_repr(facts)}"
         )
     return {predicate: listed(data) for predicate, data in checked(facts.items())}
 

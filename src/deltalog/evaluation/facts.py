@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from deltalog.core.arguments import checked_text, names_of, told
+from deltalog.core.arguments import checked_text, names_of, short_repr
 from deltalog.core.concurrency.interrupts import shielded
 from deltalog.core.errors import UsageError
 from deltalog.core.extras import extra_package
@@ -67,7 +67,9 @@ class Facts(Generic[T]):
         """The same rows with other names of columns."""
         names = names_of(columns, "columns")
         if len(names) != len(self.columns):
-            raise UsageError(f"there are {len(self.columns)} columns, and {len(names)} names for them: {told(names)}")
+            raise UsageError(
+                f"there are {len(self.columns)} columns, and {len(names)} names for them: {short_repr(names)}"
+            )
         return Facts(names, self.table, self._backend)
 
     def __len__(self) -> int:

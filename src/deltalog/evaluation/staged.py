@@ -173,7 +173,7 @@ class _Staged(OrdinaryRules[T]):
         """From scratch."""
         started, base, states, number = time.perf_counter(), explicit, list[StageState[T]](), 0
         for level in order.levels:
-            with self.backend.failures.apart():  # what the last level evaluates, too, is counted there
+            with self.backend.failures.isolated():  # what the last level evaluates, too, is counted there
                 reads = self.first(level.rules, base, Report())
             found = self._run(level.stage, reads, number)
             states.append(StageState(reads, found))
@@ -196,7 +196,7 @@ class _Staged(OrdinaryRules[T]):
         started, notes, states, number = time.perf_counter(), list[str](), list[StageState[T]](), 0
         added, removed = dict(facts.added), dict(facts.removed)
         for level, before in zip(order.levels, old.stages, strict=True):
-            with self.backend.failures.apart():
+            with self.backend.failures.isolated():
                 reads, update = self.changed(before.reads, level.rules, added, removed)
             why = _why(level.stage, before.found, update, number)
             found = self._run(level.stage, reads, number) if why else before.found

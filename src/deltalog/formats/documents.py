@@ -24,7 +24,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.errors import UsageError
 from deltalog.core.table_options import DEFAULT_TABLES, TableKeywords, TableOptions, TableSettings
 from deltalog.core.tuning import Tuning
@@ -62,7 +62,9 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.base is not None and not (isinstance(self.base, str) and _ABSOLUTE_IRI.fullmatch(self.base)):
-            raise UsageError(f"the base {told(self.base)} is not an absolute IRI, such as http://example.org/data")
+            raise UsageError(
+                f"the base {short_repr(self.base)} is not an absolute IRI, such as http://example.org/data"
+            )
 
     def base_of(self, path: Path) -> str:
         """The base IRI of a file."""

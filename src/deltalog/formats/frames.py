@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.dictionary import Dictionary, distinct_ids, plain
 from deltalog.core.errors import DataError, UsageError
 from deltalog.core.limits import checked
@@ -50,10 +50,10 @@ def listed(data: Any) -> Any:
     """Rows of any iterable as a list; any other data unchanged."""
     if isinstance(data, Mapping):
         raise UsageError(
-            f"{_EXPECTED}, and not the dictionary {told(data)}; pandas.DataFrame(...) makes a table of columns"
+            f"{_EXPECTED}, and not the dictionary {short_repr(data)}; pandas.DataFrame(...) makes a table of columns"
         )
     if isinstance(data, tuple) and data and not any(isinstance(row, list | tuple) for row in data):
-        raise UsageError(f"{_EXPECTED}, and not a single row; write [{told(data)}]")
+        raise UsageError(f"{_EXPECTED}, and not a single row; write [{short_repr(data)}]")
     is_table = is_series(data) or isinstance(data, np.ndarray | _NO_ROWS) or hasattr(data, "__arrow_c_stream__")
     return list(data) if isinstance(data, Iterable) and not is_table else data
 
@@ -118,7 +118,7 @@ def _array_values(column: np.ndarray[Any, Any]) -> list[Any]:
 
 def _from_rows(rows: Iterable[Sequence[Any]], dictionary: Dictionary) -> list[Column]:
     if isinstance(rows, _NO_ROWS) or not isinstance(rows, Iterable):
-        raise UsageError(f"{_EXPECTED}, and not {told(rows)}")
+        raise UsageError(f"{_EXPECTED}, and not {short_repr(rows)}")
     rows = list(rows)
     if not rows:
         return []
@@ -138,12 +138,16 @@ def _check_rows(rows: list[Any]) -> None:
     if not set(map(type, rows)) <= {tuple, list}:
         for number, row in enumerate(rows, 1):
             if isinstance(row, _NO_ROWS) or not isinstance(row, Sequence):
-                hint = f"; a row of one value is written ({told(row)},)" if not isinstance(row, dict | set) else ""
-                raise UsageError(f"row {number}: expected a tuple of values, and not {told(row)}{hint}")
+                hint = (
+                    f"; a row of one value is written ({short_repr(row)},)" if not isinstance(row, dict | set) else ""
+                )
+                raise UsageError(f"row {number}: expected a tuple of values, and not {short_repr(row)}{hint}")
     width = len(rows[0])
     if set(map(len, rows)) != {width}:
         number, row = next((n, row) for n, row in enumerate(rows, 1) if len(row) != width)
-        raise UsageError(f"row {number}: expected {width} values, as in the first row, and not {len(row)}: {told(row)}")
+        raise UsageError(
+            f"row {number}: expected {width} values, as in the first row, and not {len(row)}: {short_repr(row)}"
+        )
 
 
 def _bad_value(tables: Sequence[Sequence[Sequence[Any]]]) -> UsageError:
@@ -153,7 +157,9 @@ def _bad_value(tables: Sequence[Sequence[Sequence[Any]]]) -> UsageError:
             try:
                 kind(plain(value)), lexical(plain(value)).encode()
             except UnicodeEncodeError:
-                return UsageError(f"row {number}: {told(value)} has half a character (a surrogate), which is no text")
+                return UsageError(
+                    f"row {number}: {short_repr(value)} has half a character (a surrogate), which is no text"
+                )
             except _NO_VALUES as problem:
                 return UsageError(f"row {number}: {problem}")
     return UsageError("a value is of a type that deltalog does not have")

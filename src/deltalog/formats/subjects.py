@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.dictionary import Dictionary
 from deltalog.core.errors import UsageError
 from deltalog.core.naming import expanded
@@ -55,8 +55,8 @@ class SubjectCheck:
         if not (self.adding or self._meant(row[0])):
             return None
         return (
-            f"{pred}, row {wrong + 1:,} {told(row)}: the subject of a triple is an IRI or a blank node, and "
-            f"{told(row[0])} is {_noun(row[0])}. {self._remedy(row[0])}"
+            f"{pred}, row {wrong + 1:,} {short_repr(row)}: the subject of a triple is an IRI or a blank node, and "
+            f"{short_repr(row[0])} is {_noun(row[0])}. {self._remedy(row[0])}"
         )
 
     def _remedy(self, subject: Value) -> str:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.dictionary import Dictionary
 from deltalog.core.errors import DataError, UsageError
 from deltalog.core.rules import Pred
@@ -53,7 +53,7 @@ def write(out: str | os.PathLike[str], facts: Mapping[Pred, Columns], dictionary
 def check_format(format: str) -> None:
     """Refuses a format that facts cannot be written in."""
     if not isinstance(format, str) or format not in OUTPUT_FORMATS:
-        raise UsageError(f"unknown format {told(format)}: choose one of {', '.join(OUTPUT_FORMATS)}")
+        raise UsageError(f"unknown format {short_repr(format)}: choose one of {', '.join(OUTPUT_FORMATS)}")
 
 
 def check_output(out: Path) -> None:

@@ -63,16 +63,16 @@ class FailureLog:
         return FailureLog({place: tally if old is None else tally - old for place, tally, old in new if tally != old})
 
     @contextmanager
-    def apart(self, ignored: bool = True) -> Iterator[None]:
+    def isolated(self, ignored: bool = True) -> Iterator[None]:
         """Failures inside do not count, if they are ignored."""
         mark = self.mark()
         try:
             yield
         finally:
             if ignored:
-                self.back_to(mark)
+                self.restore(mark)
 
-    def back_to(self, mark: Mapping[FailureKey, Tally]) -> None:
+    def restore(self, mark: Mapping[FailureKey, Tally]) -> None:
         self.tallies = dict(mark)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.errors import Diagnostic, ProgramError, UsageError
 from deltalog.core.limits import LOADING
 from deltalog.core.naming import full_name, predicate_name
@@ -56,7 +56,9 @@ def graph_name(graph: Any) -> GraphName:
     """The name of a graph, checked."""
     if isinstance(graph, IRI | BlankNode):
         return graph
-    raise UsageError(f"a graph has an IRI or a BlankNode as its name, such as IRI('http://e.org/g'), not {told(graph)}")
+    raise UsageError(
+        f"a graph has an IRI or a BlankNode as its name, such as IRI('http://e.org/g'), not {short_repr(graph)}"
+    )
 
 
 # Facts before there is a materialisation.
@@ -144,7 +146,7 @@ def _note_rules(session: Session, wanted: Listed, lints: tuple[Diagnostic, ...])
 def what_if(session: Session, wanted: Wanted) -> Change:
     """What a change would add and remove."""
     given = _listed(wanted)
-    with session.backend.failures.apart():
+    with session.backend.failures.isolated():
         return session.run("what_if", lambda: session.preview(_requested(session, given)[0])[0])
 
 

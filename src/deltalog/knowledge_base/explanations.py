@@ -19,7 +19,7 @@ def explain(session: Session, fact: Any, values: Any, proofs: int, depth: int | 
     levels = None if depth is None else count(depth, "depth", least=1)
     explainer = session.explainer(session.completed())
     session.warn_of_data()
-    with session.backend.failures.apart():  # expressions that fail in the search are not the materialisation's
+    with session.backend.failures.isolated():  # expressions that fail in the search are not the materialisation's
         return explainer.explain(asked(session, fact, values), most, levels, lambda: session.contents().preds)
 
 

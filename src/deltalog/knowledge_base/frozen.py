@@ -19,7 +19,7 @@ def frozen(session: Session, before: Session | None = None) -> Session:
     """The present state of a session, which is materialised. `before` is an earlier frozen session that nobody uses any
     more: its prepared queries and plans are taken over."""
     backend = _backend_beside(session.backend, None if before is None else before.backend)
-    backend.failures.back_to(session.backend.failures.mark())
+    backend.failures.restore(session.backend.failures.mark())
     made, report = session.completed(), session.state.report
     report = replace(report, seconds=dict(report.seconds), recent=report.recent.copy())
     state = replace(session.state, materialised=made.beside(backend), report=report)

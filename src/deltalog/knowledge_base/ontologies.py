@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.errors import UsageError
 from deltalog.core.user_warnings import warn
 from deltalog.evaluation.change import Change
@@ -29,7 +29,7 @@ def ontology_files(given: OntologyPaths) -> list[str | PathLike[str]]:
     if isinstance(given, str | PathLike):
         return [given]
     if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
-        raise UsageError(f"expected the paths of ontology files, such as ['univ.owl'], and not {told(given)}")
+        raise UsageError(f"expected the paths of ontology files, such as ['univ.owl'], and not {short_repr(given)}")
     return list(given)
 
 

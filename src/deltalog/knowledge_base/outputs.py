@@ -95,7 +95,7 @@ def _derive(session: Session, partial: bool) -> None:
     from deltalog.program import analyse
 
     backend, state = session.backend, session.state
-    backend.failures.back_to({})
+    backend.failures.restore({})
     made = _rules(session)
     rules = [rule for rule in made.rewriting.rules if not rule.is_fact]
     explicit = state.explicit | encode_facts_of(made.rewriting.rules, backend)

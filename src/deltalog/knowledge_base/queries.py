@@ -53,5 +53,5 @@ def _failing(session: Session, now: Contents[Any]) -> Iterator[Callable[[Any], t
         needed = reached_rules(answers.reads, ids.values())
         return tuple(each for each in failed_expressions(log, ids) if each.rule is None or each.rule in needed)
 
-    with log.apart(now.state is not None):
+    with log.isolated(now.state is not None):
         yield failed

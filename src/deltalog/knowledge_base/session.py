@@ -116,7 +116,7 @@ class Session:
             with self.limits.running(call), rare_collections(COLLECTED_OBJECTS):
                 yield
         except BaseException:
-            self.backend.failures.back_to(failures)
+            self.backend.failures.restore(failures)
             raise
 
     def within_budget(self, work: Callable[[], R]) -> R:
@@ -142,7 +142,7 @@ class Session:
         from deltalog.evaluation.capabilities import required
 
         moved = required(self.backend.capabilities.residence).move(self.state.explicit)
-        moved.backend.failures.back_to({})
+        moved.backend.failures.restore({})
         state = replace(self.state, explicit=dict(moved.tables), materialised=None)
         self.backend, self.state, self._program, self.why_moved = moved.backend, state, None, reason
         self.forget_queries()
@@ -197,7 +197,7 @@ class Session:
     def _materialise(self, partial: bool) -> None:
         watcher().phase("plan")
         state, evaluator = self.state, self.evaluator()
-        self.backend.failures.back_to({})
+        self.backend.failures.restore({})
         report = self.new_report()
         made = self.setting.materialise(lambda: self.program, state.explicit, evaluator, report, partial)
         residence = self.backend.capabilities.residence

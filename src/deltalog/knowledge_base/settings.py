@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
-from deltalog.core.arguments import check_choice, check_type, told
+from deltalog.core.arguments import check_choice, check_type, short_repr
 from deltalog.core.errors import UsageError
 from deltalog.core.limits import count
 from deltalog.core.tuning import Tuning
@@ -80,7 +80,7 @@ class Settings:
         check_choice("default graph", self.default_graph, DEFAULT_GRAPHS)
         check_type(self.thresholds, Tuning, "a Tuning for tuning")
         if self.observe is not None and not callable(self.observe):
-            raise UsageError(f"observe takes a function of a Round, and not {told(self.observe)}")
+            raise UsageError(f"observe takes a function of a Round, and not {short_repr(self.observe)}")
         check_choice("option", self.equality, EQUALITY_SETTINGS, " for equality")
         if self.threads is not None:
             count(self.threads, "threads", least=1)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 
-from deltalog.core.arguments import check_choice, checked_text, path_text, told
+from deltalog.core.arguments import check_choice, checked_text, path_text, short_repr
 from deltalog.core.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.core.rules import Rule
 from deltalog.languages.deltalog.named_file import OwnFile
@@ -93,7 +93,7 @@ def _no_program(given: object) -> UsageError:
     hint = "; str() of a Rule is its text" if isinstance(given, Rule) else ""
     return UsageError(
         f'expected rules as text, or the path of a file as Path("rules.dl"), or a list of these, and not '
-        f"{told(given)}{hint}"
+        f"{short_repr(given)}{hint}"
     )
 
 
@@ -113,13 +113,13 @@ def as_preprocessing(include_dirs: object, macros: object) -> Preprocessing:
     """Folders and macros as users give them, checked."""
     folders = [include_dirs] if isinstance(include_dirs, str | PathLike) else include_dirs
     if not isinstance(folders, Iterable) or isinstance(folders, bytes | Mapping):
-        raise UsageError(f"expected folders for include_dirs, such as ['include'], and not {told(include_dirs)}")
+        raise UsageError(f"expected folders for include_dirs, such as ['include'], and not {short_repr(include_dirs)}")
     if not isinstance(macros, Mapping):
-        raise UsageError(f"expected the values of macros by name, such as {{'N': '4'}}, and not {told(macros)}")
+        raise UsageError(f"expected the values of macros by name, such as {{'N': '4'}}, and not {short_repr(macros)}")
     given: dict[str, str] = {}
     for name, value in macros.items():
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise UsageError(f"{told(name)} is no name of a macro")
+            raise UsageError(f"{short_repr(name)} is no name of a macro")
         given[name] = checked_text(value, f"a text for the macro {name}, such as '4'")
     return Preprocessing(tuple(Path(path_text(folder)) for folder in folders), given)
 

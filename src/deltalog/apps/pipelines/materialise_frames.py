@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltalog.apps.pipelines.sources import naming
-from deltalog.core.arguments import names_of, told
+from deltalog.core.arguments import names_of, short_repr
 from deltalog.core.errors import UsageError
 from deltalog.core.naming import split
 from deltalog.core.rules import Pred
@@ -42,7 +42,7 @@ def materialise(
     """
     chosen = None if only is None else names_of(only, "only")
     if not isinstance(sources, Mapping):
-        raise UsageError(f"sources are DataFrames or names of tables by predicate, got {told(sources)}")
+        raise UsageError(f"sources are DataFrames or names of tables by predicate, got {short_repr(sources)}")
     kb = KnowledgeBase(rules, engine=engine, spark=spark, **options)
     columns: dict[str, list[str]] = {}
     in_rules = kb.program.preds

@@ -1,7 +1,7 @@
 """How equality is evaluated: by representatives or by its axioms, at first and from change to change.
 
 By representatives where that is asked for and possible. Otherwise the rules of equality are evaluated like all others,
-and `Way.reason` says why.
+and `EqualityStrategy.reason` says why.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ STOPPED = "a literal is the same as something else, or a limit stopped the mater
 
 
 @dataclass(frozen=True)
-class Way:
+class EqualityStrategy:
     """How rules are evaluated: with a rewriting, by representatives; else by axioms, and why, if there are any."""
 
     rewriting: EqualityRewriting | None = None
     reason: str = ""
 
 
-def way_of(rules: tuple[Rule, ...], setting: str, evaluator: Evaluator[T]) -> Way:
+def choose_strategy(rules: tuple[Rule, ...], setting: str, evaluator: Evaluator[T]) -> EqualityStrategy:
     """How rules are to be evaluated."""
     equality = recognise_equality(rules)
     if equality is None:
-        return Way()
+        return EqualityStrategy()
     if setting != "representatives":
-        return Way(reason="as requested")
+        return EqualityStrategy(reason="as requested")
     if evaluator.naive or evaluator.backend.capabilities.representatives is None:
-        return Way(reason=f"the {evaluator.engine} engine has no representatives")
+        return EqualityStrategy(reason=f"the {evaluator.engine} engine has no representatives")
     reason = why_axioms(rules)
     try:
-        return Way(reason=reason) if reason else Way(rewrite(equality, _MAX_NAMES))
+        return EqualityStrategy(reason=reason) if reason else EqualityStrategy(rewrite(equality, _MAX_NAMES))
     except TooManyNames as problem:
-        return Way(reason=str(problem))
+        return EqualityStrategy(reason=str(problem))
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class EqualitySetting:
         """How the equality of a state is evaluated, for reports; empty if there is none."""
         if isinstance(state, EqualMaterialisation):
             return state.described
-        way = way_of(state.program.rules, self.equality, evaluator)
+        way = choose_strategy(state.program.rules, self.equality, evaluator)
         reason = STOPPED if way.rewriting is not None else way.reason
         return f"axioms: {reason}" if reason else ""
 
     def why_materialise(self, rules: tuple[Rule, ...], evaluator: Evaluator[T]) -> str | None:
         """Why goals are answered from a materialisation, if there is a reason: a goal alone goes by axioms."""
-        by_representatives = way_of(rules, self.equality, evaluator).rewriting is not None
+        by_representatives = choose_strategy(rules, self.equality, evaluator).rewriting is not None
         return "equal individuals have representatives in a materialisation" if by_representatives else None
 
     def materialise(
@@ -90,7 +90,7 @@ class EqualitySetting:
         """The first materialisation, with the report of it. What a limit stops is kept by axioms alone: classes that
         are not complete yet may be wrong under negation."""
         started, program = time.perf_counter(), analysed()
-        way = way_of(program.rules, self.equality, evaluator)
+        way = choose_strategy(program.rules, self.equality, evaluator)
         if way.rewriting is not None:
             try:
                 observing = observed(report, evaluator)
@@ -117,10 +117,12 @@ class EqualitySetting:
         evaluator: Evaluator[T],
         schemes: str,
     ) -> tuple[Materialisation[T], Update[T]]:
-        way = way_of(rules, self.equality, evaluator) if rules is not None else Way()
+        way = choose_strategy(rules, self.equality, evaluator) if rules is not None else EqualityStrategy()
         if isinstance(old, EqualMaterialisation):
             rewriting = old.equal.rewriting if rules is None else way.rewriting
-        elif way.rewriting is None or way_of(old.program.rules, self.equality, evaluator).rewriting is not None:
+        elif (
+            way.rewriting is None or choose_strategy(old.program.rules, self.equality, evaluator).rewriting is not None
+        ):
             return plain.apply_change(old, rules, add, remove, evaluator, schemes)
         else:
             rewriting = way.rewriting

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from deltalog.core.arguments import told
+from deltalog.core.arguments import short_repr
 from deltalog.core.errors import UsageError
 from deltalog.core.naming import Names, full_name, predicate_name
 from deltalog.core.rules import TRIPLES, TYPES, Atom, Constant, Pred
@@ -35,11 +35,11 @@ def asked_fact(fact: object, values: object, prefixes: Mapping[str, str], names:
     if isinstance(fact, Fact):
         values, fact = fact.values, fact.predicate
     if not isinstance(fact, str):
-        raise UsageError(f"expected a fact, {EXAMPLE}, got {told(fact)}")
+        raise UsageError(f"expected a fact, {EXAMPLE}, got {short_repr(fact)}")
     if values is None:
         return _shown(*_parsed(fact, prefixes))
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise UsageError(f"expected the values of a fact of {fact!r} as a tuple, got {told(values)}")
+        raise UsageError(f"expected the values of a fact of {fact!r} as a tuple, got {short_repr(values)}")
     given = tuple(values)
     for value in given:
         try:
@@ -53,10 +53,12 @@ def _parsed(text: str, prefixes: Mapping[str, str]) -> tuple[Pred, tuple[Value, 
     literals = parse_goal(text, "<fact>", prefixes)
     atom = literals[0]
     if len(literals) != 1 or not isinstance(atom, Atom):
-        raise UsageError(f"expected one fact, {EXAMPLE}, got {told(text)}")
+        raise UsageError(f"expected one fact, {EXAMPLE}, got {short_repr(text)}")
     values = tuple(term.value for term in atom.terms if isinstance(term, Constant))
     if len(values) < len(atom.terms):
-        raise UsageError(f"a fact has no variables: {told(text)}; kb.query({told(text)}) finds the facts that match")
+        raise UsageError(
+            f"a fact has no variables: {short_repr(text)}; kb.query({short_repr(text)}) finds the facts that match"
+        )
     return atom.pred, values
 
 
