@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deltalog import IRI, BlankNode, KnowledgeBase
-from deltalog.functions.scalar import skolem
+from deltalog.functions.skolem import skolem
 from tests.property.judge import Facts
 from tests.property.small_language import NAMESPACES, Fact, Row, is_iri
 
