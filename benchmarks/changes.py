@@ -49,6 +49,7 @@ from deltalog.evaluation.capabilities.tuple_maintenance import SmallResult
 from deltalog.evaluation.facts import of_predicate
 from deltalog.evaluation.maintenance.derivation_counts import Counts
 from deltalog.evaluation.maintenance.dred import DRed
+from deltalog.evaluation.state import Request
 from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 
@@ -218,7 +219,9 @@ def tables_out(what: str, kb: KnowledgeBase, gone: dict[Pred, Any], times: int) 
     for _ in range(times):
         whole = alike(kb)
         whole.materialise()
-        out.append(seconds(lambda whole=whole: whole._change(whole._rule_set, {}, dict(gone))))  # type: ignore[misc]
+        session = session_of(whole)
+        request: Request[Any] = Request(session.state.rule_set, remove=gone)
+        out.append(seconds(partial(session.make, request)))
         scratch.append(seconds(alike(whole).materialise))
     return result(what, out, kb.report.facts_total, again=scratch)
 
@@ -322,8 +325,8 @@ def counts() -> Iterator[dict[str, Any]]:
                 kb.materialise()
         given = [
             (str(pred), row)
-            for pred, table in dred._explicit.items()
-            for row in of_predicate(pred, table, dred._backend)
+            for pred, table in session_of(dred).state.explicit.items()
+            for row in of_predicate(pred, table, session_of(dred).backend)
         ]
         for count in (1, small(len(given))):
             samples = [sample(given, count, Random(i)) for i in range(4 * TIMES)]
@@ -344,7 +347,8 @@ def set_at_a_time() -> Iterator[None]:
 
 def compared(what: str, dred: KnowledgeBase, counting: KnowledgeBase, samples: list[Rows]) -> dict[str, Any]:
     """The CPU seconds of changes with and without derivation counts, measured alternately."""
-    counting._state = replace(counting._state, counts={})  # type: ignore[type-var]
+    session = session_of(counting)
+    session.state = replace(session.state, materialised=replace(session.state.materialised, counts={}))  # type: ignore[type-var]
     ways = (("dred", dred, nullcontext), ("sets", dred, set_at_a_time), ("counting", counting, nullcontext))
     cpu: dict[str, list[float]] = {}
     for rows in samples:
@@ -356,8 +360,8 @@ def compared(what: str, dred: KnowledgeBase, counting: KnowledgeBase, samples: l
                     cpu.setdefault(f"{name} {way}", []).append(time.process_time() - started)
     first = {name: times[0] for name, times in cpu.items()}
     later = {name: 1e3 * sorted(times[1:])[len(times) // 2] for name, times in cpu.items()}
-    tables = sum(table.nbytes for table in counting._state.relations.parts.values())  # type: ignore[union-attr]
-    memory = sum(nbytes(kept) for kept in counting._state.counts.values())  # type: ignore[union-attr]
+    tables = sum(table.nbytes for table in session_of(counting).state.materialised.relations.parts.values())  # type: ignore[union-attr]
+    memory = sum(nbytes(kept) for kept in session_of(counting).state.materialised.counts.values())  # type: ignore[union-attr]
     shown = (
         f"{way}: counting {later[f'counting {way}']:6.2f} ms, dred {later[f'dred {way}']:6.2f}, "
         f"sets {later[f'sets {way}']:6.2f}"

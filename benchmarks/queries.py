@@ -101,7 +101,7 @@ def measure(setting: Setting, goals: int, timeout: float) -> Measured:
     whole = setting.loaded()
     materialise = _seconds(whole.materialise)
     look_up = sum(_seconds(partial(whole.query, example.goal, "materialised")) for example in found)
-    facts = sum(whole._backend.size(table) for table in whole._explicit.values())
+    facts = sum(session_of(whole).backend.size(table) for table in session_of(whole).state.explicit.values())
     bound = _bound(found, judged, materialise) if setting.queries else {}
     return Measured(setting.name, facts, found, judged, materialise, look_up, bound)
 

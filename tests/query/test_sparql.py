@@ -14,6 +14,7 @@ from deltalog import KnowledgeBase, UsageError
 from deltalog.core.terms import IRI, Literal, Value
 from deltalog.core.tuning import Tuning
 from deltalog.evaluation.goals.selector import Model
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.sparql.query import translate
 from deltalog.languages.sparql.solutions import Solutions
 
@@ -290,7 +291,7 @@ def test_rules_and_queries_together(engine: str, method: str) -> None:
 def test_nothing_is_materialised_without_need() -> None:
     knowledge = kb()
     select("SELECT * {?x :p+ ?y}", knowledge)
-    assert knowledge._state is None
+    assert session_of(knowledge).state.materialised is None
 
 
 def test_rules_that_derive_any_predicate_are_not_forgotten() -> None:
@@ -423,7 +424,7 @@ def test_solutions_say_how_they_came_about() -> None:
 def test_a_query_goes_by_the_model() -> None:
     knowledge = long_chain(30, magic_patience_factor=inf)  # nothing is materialised instead
     for tree, rows, method in ((1, None, "magic"), (0, None, "qsqr"), (0, 1.0, "magic")):
-        knowledge.selector = Model("tree", "tree", {"tree": tree}, rows, "", 0, 0.0)
+        knowledge.training.selector = Model("tree", "tree", {"tree": tree}, rows, "", 0, 0.0)
         solutions = knowledge.solve(PREFIX + "SELECT ?x {:n20 :r ?x}")
         assert (solutions.method, len(solutions)) == (method, 10)
 

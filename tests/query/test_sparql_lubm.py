@@ -11,6 +11,7 @@ from sparql_oracle import bag
 
 from benchmarks.generators import lubm
 from deltalog import KnowledgeBase
+from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.sparql.solutions import Solutions
 
 HERE = Path(__file__).parent
@@ -52,7 +53,7 @@ def test_query(university: University, number: int) -> None:
         assert isinstance(ours, Solutions)
         assert list(ours.columns) == [variable.value for variable in expected.variables]
         assert bag(ours) == theirs
-    assert university.unprepared._state is None
+    assert session_of(university.unprepared).state.materialised is None
 
 
 def test_the_queries_have_solutions(university: University) -> None:

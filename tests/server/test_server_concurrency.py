@@ -21,6 +21,8 @@ import pytest
 from serving import client, events, knowledge_base, post, running
 
 from deltalog import KnowledgeBase, UsageError
+from deltalog.knowledge_base.calls import session_of
+from deltalog.knowledge_base.facade import knowledge_base_of
 from deltalog.knowledge_base.frozen import frozen
 
 STEPS = 30
@@ -63,8 +65,8 @@ def test_a_frozen_state_takes_over_prepared_queries() -> None:
     first = kb.frozen()
     assert len(first.query("path(a, ?x)", "magic")) == 3
     kb.update(add={"edge": [("d", "e")]})
-    second = frozen(kb.frozen(), first)
-    assert second._session is first._session and len(second.query("path(a, ?x)", "magic")) == 4
+    second = knowledge_base_of(frozen(session_of(kb.frozen()), session_of(first)))
+    assert session_of(second).queries is session_of(first).queries and len(second.query("path(a, ?x)", "magic")) == 4
     assert len(second.query("path(a, ?x)")) == 4 and second.count("path") == 10
 
 

@@ -98,7 +98,7 @@ def test_tuples_multiway_joins_and_virtual_relations_are_those_of_the_local_engi
     kb, local = KnowledgeBase(engine="auto"), KnowledgeBase()
     for capability in ("tuple_maintenance", "small_rounds", "virtual_relations", "point_lookup", "skolem_inverse"):
         assert type(getattr(session_of(kb).backend.capabilities, capability)) is type(
-            getattr(local._backend.capabilities, capability)
+            getattr(session_of(local).backend.capabilities, capability)
         )
     assert session_of(kb).backend.capabilities.multiway_joins
 
