@@ -49,7 +49,7 @@ from deltalog.evaluation.capabilities.tuple_maintenance import SmallResult
 from deltalog.evaluation.facts import of_predicate
 from deltalog.evaluation.maintenance.derivation_counts import Counts
 from deltalog.evaluation.maintenance.dred import DRed
-from deltalog.evaluation.state import Request
+from deltalog.evaluation.state import ChangeRequest
 from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
 
@@ -220,7 +220,7 @@ def tables_out(what: str, kb: KnowledgeBase, gone: dict[Pred, Any], times: int) 
         whole = alike(kb)
         whole.materialise()
         session = session_of(whole)
-        request: Request[Any] = Request(session.state.rule_set, remove=gone)
+        request: ChangeRequest[Any] = ChangeRequest(session.state.rule_set, remove=gone)
         out.append(seconds(partial(session.make, request)))
         scratch.append(seconds(alike(whole).materialise))
     return result(what, out, kb.report.facts_total, again=scratch)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deltalog.languages.registry import OWN, TABLE, Row, find_row, row_of
+from deltalog.languages.registry import OWN, TABLE, LanguageRow, find_row, row_of
 
 PACKAGE = Path(__file__).parent.parent / "src" / "deltalog"
 CASES = [Path(__file__).parent / "cases" / f"{name}.dl" for name in ("negation/for_all", "aggregates/join_inside")]
@@ -56,7 +56,7 @@ def test_languages_are_found(source: str | Path, text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in TABLE if row.name != OWN], ids=lambda row: row.name)
-def test_a_package_without_a_language(row: Row, tmp_path: Path) -> None:
+def test_a_package_without_a_language(row: LanguageRow, tmp_path: Path) -> None:
     def left_out(folder: str, names: list[str]) -> list[str]:
         return [
             name for name in names if name == "__pycache__" or Path(folder, name) == PACKAGE / "languages" / row.name
@@ -76,7 +76,7 @@ def test_a_package_without_a_language(row: Row, tmp_path: Path) -> None:
     assert missing in python(_use_of(row))
 
 
-def _use_of(row: Row) -> str:
+def _use_of(row: LanguageRow) -> str:
     """Code that needs a language, and prints the error."""
     uses = {
         True: f"KnowledgeBase('', language={row.name!r})",

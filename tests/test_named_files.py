@@ -104,7 +104,7 @@ def test_outputs_that_cannot_be_are_errors_before_the_run(folder: Path, capsys: 
     assert "p.dl:4:17: error: there is no predicate 'paht'" in capsys.readouterr().err
     (folder / "p.dl").write_text(INPUT + RULES + '@output path to "x.csv" (columns = [a]) .\n')
     with pytest.raises(ProgramError, match="path has 2 columns, and 1 names are given"):
-        KnowledgeBase(folder / "p.dl").check_outputs()
+        programs.check_outputs(session_of(KnowledgeBase(folder / "p.dl")))
 
 
 def test_run_writes_outputs_and_query_does_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

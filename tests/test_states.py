@@ -11,7 +11,7 @@ import pytest
 
 from deltalog import KnowledgeBase
 from deltalog.evaluation.maintenance.maintain import Maintenance
-from deltalog.evaluation.state import Request, apply
+from deltalog.evaluation.state import ChangeRequest, apply
 from deltalog.knowledge_base.calls import session_of
 
 RULES = "path(X, Y) :- edge(X, Y). path(X, Z) :- path(X, Y), edge(Y, Z). lonely(X) :- node(X), NOT path(X, _)."
@@ -66,7 +66,7 @@ def test_apply_is_what_if_without_a_session() -> None:
     session = session_of(kb)
     rules = session.state.rule_set
     gone = {pred: table for pred, table in session.state.explicit.items() if pred.name == "node"}
-    after, delta = apply(session.state, Request(rules, remove=gone), session.how)
+    after, delta = apply(session.state, ChangeRequest(rules, remove=gone), session.how)
     assert list(session.contents_of(after).facts("lonely")) == [] and list(kb.facts("lonely")) == [(4,)]
     assert not delta.added_rules and delta.update is not None
 

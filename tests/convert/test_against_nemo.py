@@ -17,7 +17,7 @@ from deltalog import KnowledgeBase
 from deltalog.core.terms import BlankNode, Value, literal
 from deltalog.functions.nemo_functions import full_text
 from deltalog.languages.load_program import read_documents
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 from deltalog.languages.registry import converted
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -64,7 +64,7 @@ def our_text(value: Value) -> str:
 @given(examples(Features(INTEGERS, functions=False, nested=True)))
 def test_converted_programs_give_the_same_facts(example: Example) -> None:
     facts = [spell_fact(pred, row) for pred, rows in example.facts.items() for row in rows if pred.arity]
-    rules = [str(rule) for rule in example.rules if not converted(Unit((rule,), {}), "nemo").lost]
+    rules = [str(rule) for rule in example.rules if not converted(ProgramUnit((rule,), {}), "nemo").lost]
     text = "\n".join([*rules, *facts])
     there = converted(read_documents([text]), "nemo")
     assert not there.lost

@@ -16,7 +16,7 @@ import pytest
 from deltalog import DataError, KnowledgeBase, UsageError
 from deltalog.apps.pipelines.run import ConstraintViolated
 from deltalog.apps.pipelines.spec import PipelineError
-from deltalog.apps.pipelines.state import State
+from deltalog.apps.pipelines.state import PipelineState
 from deltalog.apps.pipelines.state_lock import Holder, StateLock
 from deltalog.core.terms import IRI
 from deltalog.formats.csv_cells import parse_cell
@@ -91,8 +91,8 @@ class Project:
             (found.discard if operation == "D" else found.add)((x, y))
         return found
 
-    def state(self) -> State:
-        return State.open(self.spark, str(self.folder / "state"))
+    def state(self) -> PipelineState:
+        return PipelineState.open(self.spark, str(self.folder / "state"))
 
 
 @pytest.fixture
@@ -416,7 +416,7 @@ def test_mistakes_of_states(tmp_path: Path, spark: Any) -> None:
 def test_two_runs_do_not_write_one_state(tmp_path: Path, spark: Any) -> None:
     kb = KnowledgeBase(RULES, engine="local")
     kb.add("edge", [(1, 2)])
-    first, second = (State.open(spark, str(tmp_path)) for _ in range(2))
+    first, second = (PipelineState.open(spark, str(tmp_path)) for _ in range(2))
     first.commit(kb, None)
     with pytest.raises(DataError, match="another run has written version 1"):
         second.commit(kb, None)
@@ -428,7 +428,7 @@ def test_a_second_run_ends_before_it_touches_the_state(project: Project, monkeyp
     project.put("a.csv", [(1, 2)])
     project.run()
     project.put("b.csv", [(2, 3)])
-    publish, met = State._publish, list[str]()
+    publish, met = PipelineState._publish, list[str]()
 
     def meanwhile(*arguments: Any) -> None:
         with pytest.raises(DataError) as problem:
@@ -436,7 +436,7 @@ def test_a_second_run_ends_before_it_touches_the_state(project: Project, monkeyp
         met.append(str(problem.value))
         publish(*arguments)
 
-    monkeypatch.setattr(State, "_publish", meanwhile)
+    monkeypatch.setattr(PipelineState, "_publish", meanwhile)
     assert project.run().version == 2
     assert re.search(rf"state: another run writes this state: process {os.getpid()} on .*; wait .* delete .*LOCK", *met)
     monkeypatch.undo()
@@ -531,7 +531,7 @@ def test_files_of_rdf_and_an_ontology(tmp_path: Path, spark: Any) -> None:
     (tmp_path / "classes.nt").write_text(f"<http://e.x/Person> {sub} <http://e.x/Agent> .\n")
     for name, text, agents in steps:
         if name == "classes.nt":
-            manifest = State.open(spark, str(tmp_path / "state")).manifest
+            manifest = PipelineState.open(spark, str(tmp_path / "state")).manifest
             assert manifest is not None and len(manifest.data) == 1, "the facts of the ontology outlive a compaction"
         (tmp_path / name).write_text(text)
         Pipeline.from_file(tmp_path / "pipeline.toml").run(spark)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deltalog import KnowledgeBase, ProgramError
-from deltalog.apps.pipelines.state import State, Wanted, change
+from deltalog.apps.pipelines.state import PipelineState, WantedChange, change
 from deltalog.core.tuning import Tuning
 from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.changes import encoded
@@ -40,7 +40,7 @@ class Player:
         kb = self.opened(0)
         for predicate, found in rows(sorted(self.facts)).items():
             kb.add(predicate, found)
-        state = State.open(self.spark, self.uri)
+        state = PipelineState.open(self.spark, self.uri)
         state.commit(kb, None)
         restored = opened = 0
         for number, step in enumerate(self.story.steps, 1):
@@ -55,7 +55,7 @@ class Player:
             except ProgramError:
                 self.rules, self.facts = unchanged
                 continue
-            kb, state = self.opened(number), State.open(self.spark, self.uri)
+            kb, state = self.opened(number), PipelineState.open(self.spark, self.uri)
             rules = session_of(kb).state.rule_set.rules
             state.load(kb)
             restored, opened = restored + (session_of(kb).state.materialised is not None), opened + 1
@@ -66,7 +66,9 @@ class Player:
             ]
             made = change(
                 kb,
-                lambda kb=kb, rules=rules, facts=facts: Wanted(session_of(kb).state.rule_set.becoming(rules), *facts),
+                lambda kb=kb, rules=rules, facts=facts: WantedChange(
+                    session_of(kb).state.rule_set.becoming(rules), *facts
+                ),
             )  # type: ignore[misc]
             assert made is not None
             assert everything(kb) == expected, f"step {number}\n{self.story}"

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from deltalog import KnowledgeBase
 from deltalog.apps.server.app import Server
 from deltalog.apps.server.run import listening, process
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 
 RULES = """
 PREFIX : <http://e.org/>
@@ -36,7 +36,7 @@ def knowledge_base(**options: Any) -> KnowledgeBase:
 @contextmanager
 def client(kb: KnowledgeBase | None = None, raises: bool = True, **settings: Any) -> Iterator[TestClient]:
     """A client of a server in this process."""
-    app = Server(kb or knowledge_base(), Settings(**settings)).app()
+    app = Server(kb or knowledge_base(), ServerSettings(**settings)).app()
     with TestClient(app, "http://127.0.0.1:8080", raise_server_exceptions=raises) as made:
         yield made
 
@@ -53,7 +53,7 @@ class Running(NamedTuple):
 def running(kb: KnowledgeBase | None = None, **settings: Any) -> Iterator[Running]:
     """A server on a free port, in a thread."""
     with listening("127.0.0.1", 0) as listener:
-        server = Server(kb or knowledge_base(), Settings(**settings))
+        server = Server(kb or knowledge_base(), ServerSettings(**settings))
         made = process(server, listener)
         thread = threading.Thread(target=made.run, args=([listener],))
         thread.start()

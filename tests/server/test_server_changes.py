@@ -14,7 +14,7 @@ from serving import Event, client, events, knowledge_base, post, running
 
 from deltalog import IRI, KnowledgeBase
 from deltalog.apps.server.errors import HTTPError
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 from deltalog.apps.server.subscriptions import GoalDeltas, Watched
 from deltalog.apps.server.versions import Versions
 
@@ -71,7 +71,7 @@ def answers(kb: KnowledgeBase, watched: Watched) -> Rows:
 @pytest.mark.parametrize("seed", range(4))
 def test_differences_are_exact(seed: int) -> None:
     rng = random.Random(seed)
-    versions = Versions(knowledge_base(), Settings())
+    versions = Versions(knowledge_base(), ServerSettings())
     deltas, kb = GoalDeltas(versions), versions.kb
     watched = [*(Watched.of_goal(goal, kb) for goal in GOALS), Watched.of_predicate("path", kb)]
     known = {each.text: answers(kb, each) for each in watched}
@@ -97,7 +97,7 @@ def test_programs_in_stages_have_differences() -> None:
             dist(y, d + w) :- dist(x, d), edge(x, y, w), d < 20.
             dist(x, a) <= dist(x, b) :- b < a.
         """),
-        Settings(),
+        ServerSettings(),
     )
     deltas, kb = GoalDeltas(versions), versions.kb
     watched = [Watched.of_goal("dist(?x, ?d), ?d > 1", kb), Watched.of_predicate("dist", kb)]
@@ -112,7 +112,7 @@ def test_programs_in_stages_have_differences() -> None:
 
 
 def test_what_is_no_longer_known_is_not_told() -> None:
-    versions = Versions(knowledge_base(), Settings(recent_versions=2, recent_changes=4))
+    versions = Versions(knowledge_base(), ServerSettings(recent_versions=2, recent_changes=4))
     deltas, kb = GoalDeltas(versions), versions.kb
     one, two = (Watched.of_goal(goal, kb) for goal in ("path(a, ?x)", "path(a, ?x), NOT end(?x)"))
     for i in range(6):
@@ -127,7 +127,7 @@ def test_what_is_no_longer_known_is_not_told() -> None:
 
 
 def test_changes_with_many_facts_are_not_kept() -> None:
-    versions = Versions(knowledge_base(), Settings(recent_facts=100))
+    versions = Versions(knowledge_base(), ServerSettings(recent_facts=100))
     versions.change(lambda kb: kb.update(add={"edge": [("a", "x")]}))
     versions.change(lambda kb: kb.update(add={"big": [(i,) for i in range(200)]}))
     assert versions.since(1) is None and len(versions.since(2) or []) == 1

@@ -15,9 +15,9 @@ from deltalog.apps.server.endpoints import JSON, Endpoint
 from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.fields import from_document, parse_json
 from deltalog.apps.server.openapi import describe
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 
-DESCRIBED = describe(ENDPOINTS, Settings())
+DESCRIBED = describe(ENDPOINTS, ServerSettings())
 SCHEMAS = DESCRIBED["components"]["schemas"]
 WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.body is not None]
 Schema = dict[str, Any]

@@ -23,7 +23,7 @@ from deltalog.apps.server.security import (
     host_name,
     is_loopback,
 )
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 
 TOKEN = "b3b1c9a0e4d24f0a9b8c7d6e"
 CHANGE = {"add": {"edge": [["x", "y"]]}}
@@ -51,10 +51,10 @@ BEARER = {"authorization": f"Bearer {TOKEN}"}
 )
 def test_nobody_else_may_write_unless_told(host: str, settings: dict[str, Any], is_safe: bool) -> None:
     if is_safe:
-        check_settings(host, Settings(**settings))
+        check_settings(host, ServerSettings(**settings))
     else:
         with pytest.raises(UsageError):
-            check_settings(host, Settings(**settings))
+            check_settings(host, ServerSettings(**settings))
 
 
 def test_the_command_refuses_to_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,7 +109,7 @@ def test_the_token_is_nowhere(caplog: pytest.LogCaptureFixture) -> None:
         texts = [made.post("/update", json=asked, headers=BEARER).text for asked in (CHANGE, {"x": 1}, {"add": 1})]
         texts += [made.get(path, headers=BEARER).text for path in ("/metrics", "/health", "/openapi.json", "/none")]
     assert TOKEN not in caplog.text and not any(TOKEN in text for text in texts)
-    assert TOKEN not in repr(Settings(token=TOKEN))
+    assert TOKEN not in repr(ServerSettings(token=TOKEN))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs rights of groups and others")

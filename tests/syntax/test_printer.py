@@ -74,7 +74,7 @@ terms = variables | constants
 
 def calls(arguments: st.SearchStrategy[Expression]) -> st.SearchStrategy[Call]:
     def function(name: str) -> st.SearchStrategy[Call]:
-        least, most = FUNCTIONS[name]
+        least, most = FUNCTIONS[name].least, FUNCTIONS[name].most
         some = st.lists(arguments, min_size=least, max_size=4 if most == ANY_NUMBER else most)
         return st.builds(Call, st.just(name), some.map(tuple))
 

@@ -33,7 +33,7 @@ from deltalog.functions.scalar import ExpressionFails, aggregate, compiled, trut
 
 _LOOPS = Atom | Aggregate
 BodyStep = Callable[[], None]
-Function = Callable[[Sequence[Value]], Value]
+StageFunction = Callable[[Sequence[Value]], Value]
 RowFound = Callable[[StageRow], object]
 Ask = Callable[[StageRow], Value]  # the result of an aggregate for given values; ExpressionFails if it has none
 
@@ -167,7 +167,7 @@ class OrderedBody:
 
         return checked
 
-    def _computed(self, value: Function, term: Term, known: frozenset[Variable], then: BodyStep) -> BodyStep:
+    def _computed(self, value: StageFunction, term: Term, known: frozenset[Variable], then: BodyStep) -> BodyStep:
         values, place, is_known = self._values, self._place(term), isinstance(term, Constant) or term in known
 
         def computed() -> None:
@@ -190,7 +190,7 @@ class OrderedBody:
         ask, row = self._ask[atom.pred], _row_of([self._place(term) for term in atom.terms[:-1]])
         return self._computed(lambda values: ask(row(values)), atom.terms[-1], known, then)
 
-    def _function(self, expression: Expression, known: Collection[Variable]) -> Function:
+    def _function(self, expression: Expression, known: Collection[Variable]) -> StageFunction:
         if isinstance(expression, Call) and expression.function in self._special:
             special = self._special[expression.function]
             return lambda values: special()

@@ -28,7 +28,7 @@ from deltalog.program.rule_set import RuleSet
 from deltalog.program.stages import OrderedStage
 
 T = TypeVar("T")
-Tables = Mapping[Pred, T]
+TablesByPred = Mapping[Pred, T]
 
 
 @dataclass(frozen=True)
@@ -58,28 +58,28 @@ class State(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Request(Generic[T]):
+class ChangeRequest(Generic[T]):
     """A change as it is asked for: the rules after it, and facts to add and to remove. Extensions rewrite it."""
 
     rule_set: RuleSet
-    add: Tables[T] = field(default_factory=dict)
-    remove: Tables[T] = field(default_factory=dict)
+    add: TablesByPred[T] = field(default_factory=dict)
+    remove: TablesByPred[T] = field(default_factory=dict)
     rules: Collection[Rule] = ()  # the statements that are added
     prefixes: Mapping[str, str] = field(default_factory=dict)
     columns: NamedColumns | None = None  # after the change; None: as before
     kept: Mapping[str, Any] = field(default_factory=dict)  # what extensions keep from now on
     notes: tuple[str, ...] = ()  # what was asked for and does not happen
-    asked: tuple[Tables[T], Tables[T]] | None = None  # the facts before extensions rewrote them
+    asked: tuple[TablesByPred[T], TablesByPred[T]] | None = None  # the facts before extensions rewrote them
     rewritten_by: frozenset[str] = frozenset()  # extensions that have rewritten it already
 
     @property
-    def asked_facts(self) -> tuple[Tables[T], Tables[T]]:
+    def asked_facts(self) -> tuple[TablesByPred[T], TablesByPred[T]]:
         """The facts to add and to remove as the user gave them."""
         return self.asked or (self.add, self.remove)
 
 
 @dataclass(frozen=True)
-class Delta(Generic[T]):
+class StateChange(Generic[T]):
     """What a change did: rules by their ids, and the update of the materialisation, if there was one."""
 
     added_rules: Mapping[str, Rule]
@@ -94,17 +94,17 @@ class Extension(Protocol):
     @property
     def name(self) -> str: ...
 
-    def concerns(self, request: Request[T], state: State[T]) -> bool:
+    def concerns(self, request: ChangeRequest[T], state: State[T]) -> bool:
         """Whether it has to rewrite a request."""
         ...
 
-    def rewrite(self, request: Request[T], state: State[T], backend: Backend[T]) -> Request[T]:
+    def rewrite(self, request: ChangeRequest[T], state: State[T], backend: Backend[T]) -> ChangeRequest[T]:
         """The request as a change of rules and explicit facts, with what it keeps from now on."""
         ...
 
 
 @dataclass(frozen=True)
-class Evaluation(Generic[T]):
+class StateEvaluator(Generic[T]):
     """How states are evaluated: settings, extensions in their order, and what evaluates rules."""
 
     equality: str
@@ -116,7 +116,7 @@ class Evaluation(Generic[T]):
         return EvaluationSetting(self.equality, self.schemes, state.ordered)
 
 
-def apply(state: State[T], request: Request[T], how: Evaluation[T]) -> tuple[State[T], Delta[T]]:
+def apply(state: State[T], request: ChangeRequest[T], how: StateEvaluator[T]) -> tuple[State[T], StateChange[T]]:
     """The state after a change, and what it did. A materialisation is maintained; without one, nothing is derived."""
     evaluator = how.evaluator()
     backend = evaluator.backend
@@ -132,10 +132,12 @@ def apply(state: State[T], request: Request[T], how: Evaluation[T]) -> tuple[Sta
         after = replace(state, explicit=made.explicit, materialised=made)
     _check_budget(after, backend)
     new, old = request.rule_set, state.rule_set
-    return _described(after, request), Delta(new.without(old), old.without(new), update, request.notes)
+    return _described(after, request), StateChange(new.without(old), old.without(new), update, request.notes)
 
 
-def rewritten(state: State[T], request: Request[T], how: Evaluation[T], backend: Backend[T]) -> Request[T]:
+def rewritten(
+    state: State[T], request: ChangeRequest[T], how: StateEvaluator[T], backend: Backend[T]
+) -> ChangeRequest[T]:
     """A request as a change of rules and explicit facts."""
     for extension in how.extensions:
         if extension.name not in request.rewritten_by and extension.concerns(request, state):
@@ -143,7 +145,7 @@ def rewritten(state: State[T], request: Request[T], how: Evaluation[T], backend:
     return request
 
 
-def _described(after: State[T], request: Request[T]) -> State[T]:
+def _described(after: State[T], request: ChangeRequest[T]) -> State[T]:
     """A state with the names of a request, and with what extensions keep."""
     mentioned = after.mentioned
     if len(request.rule_set.numbers) > len(after.rule_set.numbers):

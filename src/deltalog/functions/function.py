@@ -27,7 +27,7 @@ ANY_NUMBER = 10**6  # of arguments
 RULES, SPARQL, NEMO, SOUFFLE, RIF, SWRL, RDFOX = "rules", "sparql", "nemo", "souffle", "rif", "swrl", "rdfox"
 ELSEWHERE = "elsewhere"
 SPARQL_PREFIX, NEMO_PREFIX, SOUFFLE_PREFIX = "sparql:", "nemo_", "souffle:"
-Names = Mapping[str, tuple[str, ...]]  # by language
+NamesByLanguage = Mapping[str, tuple[str, ...]]  # by language
 
 
 class ExpressionFails(Exception):
@@ -84,8 +84,8 @@ class Function:
     instead: str = ""
     ordinary: bool = False
     core: str = ""
-    names: Names = field(default_factory=dict)
-    forms: Names = field(default_factory=dict)
+    names: NamesByLanguage = field(default_factory=dict)
+    forms: NamesByLanguage = field(default_factory=dict)
     column: tuple[Any, ...] = ()
     kernel: str = ""
     sql: Callable[..., Any] | None = None
@@ -108,7 +108,7 @@ class Function:
         return self.forms.get(language) or self.names.get(language, ())[:1]
 
 
-def _several(names: Mapping[str, str | tuple[str, ...]]) -> Names:
+def _several(names: Mapping[str, str | tuple[str, ...]]) -> NamesByLanguage:
     return {language: (each,) if isinstance(each, str) else each for language, each in names.items()}
 
 

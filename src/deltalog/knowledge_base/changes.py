@@ -20,18 +20,18 @@ from deltalog.core.watching import watcher
 from deltalog.evaluation.backend import united
 from deltalog.evaluation.change import Change
 from deltalog.evaluation.encode_facts import encode_facts, encode_facts_of, listed_facts
-from deltalog.evaluation.state import Request
+from deltalog.evaluation.state import ChangeRequest
 from deltalog.extensions.graphs.membership import TripleTables
 from deltalog.formats.documents import Files
 from deltalog.knowledge_base.data_columns import columns_with
 from deltalog.knowledge_base.kept_programs import programs_with
 from deltalog.knowledge_base.session import Session
 from deltalog.languages.load_program import Sources, as_sources, read_documents, read_removals
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 
 GraphName = IRI | BlankNode
 GivenFacts = Mapping[str, Any] | Files | None  # rows and tables by predicate, or files
-Wanted = tuple[
+RequestedChange = tuple[
     GivenFacts, GivenFacts, Sources, Sources, GraphName | None
 ]  # add, remove, rules to add, to remove, graph
 
@@ -74,7 +74,7 @@ def remove(session: Session, predicate: str, data: Any, graph: GraphName | None 
     """Removes explicit facts of a predicate."""
     facts = listed_facts({predicate_name(predicate): data})
     session.check_writable()
-    _replace_facts(session, Request(session.state.rule_set, remove=encoded(session, facts, graph, adding=False)))
+    _replace_facts(session, ChangeRequest(session.state.rule_set, remove=encoded(session, facts, graph, adding=False)))
 
 
 def load(session: Session, files: Files, graph: GraphName | None = None) -> None:
@@ -94,11 +94,11 @@ def load_tables(session: Session, read: Callable[[], Mapping[Pred, Any]], named:
 def _load_tables(session: Session, read: Callable[[], Mapping[Pred, Any]], named: GivenFacts) -> None:
     session.check_writable()
     columns = columns_with(session.state.columns, named, session.declared_columns)
-    _replace_facts(session, Request(session.state.rule_set, add=read(), columns=columns))
+    _replace_facts(session, ChangeRequest(session.state.rule_set, add=read(), columns=columns))
     session.sources.has_others = True
 
 
-def _replace_facts(session: Session, request: Request[Any]) -> None:
+def _replace_facts(session: Session, request: ChangeRequest[Any]) -> None:
     for note in session.replace_facts(request):
         warn(note)
 
@@ -114,7 +114,7 @@ def _timed(session: Session) -> Iterator[None]:
 # Facts and rules come and go.
 
 
-def change(session: Session, call: str, wanted: Wanted) -> Change:
+def change(session: Session, call: str, wanted: RequestedChange) -> Change:
     """Makes a change, as a call of some name."""
     given = _listed(wanted)
     with session.running(call):
@@ -143,14 +143,14 @@ def _note_rules(session: Session, wanted: Listed, lints: tuple[Diagnostic, ...])
         session.warn_of_data()
 
 
-def what_if(session: Session, wanted: Wanted) -> Change:
+def what_if(session: Session, wanted: RequestedChange) -> Change:
     """What a change would add and remove."""
     given = _listed(wanted)
     with session.backend.failures.isolated():
         return session.run("what_if", lambda: session.preview(_requested(session, given)[0])[0])
 
 
-def _listed(wanted: Wanted) -> Listed:
+def _listed(wanted: RequestedChange) -> Listed:
     """What a change is asked to do, such that it can be read more than once: another engine may start over."""
     add, remove, add_rules, remove_rules, graph = wanted
     facts = _facts(add), _facts(remove)
@@ -161,7 +161,7 @@ def _facts(given: GivenFacts) -> dict[str, Any] | Files:
     return given if isinstance(given, Files) else listed_facts(given)
 
 
-def _requested(session: Session, wanted: Listed) -> tuple[Request[Any], Unit]:
+def _requested(session: Session, wanted: Listed) -> tuple[ChangeRequest[Any], ProgramUnit]:
     """A change that is asked for, and the statements that it adds."""
     state, backend, graph = session.state, session.backend, wanted.graph
     add, remove = as_read(session, wanted.add), as_read(session, wanted.remove)
@@ -174,10 +174,10 @@ def _requested(session: Session, wanted: Listed) -> tuple[Request[Any], Unit]:
     gone = encoded(session, remove, graph, adding=False)
     removed = united(gone, encode_facts_of(unwanted, backend), backend)
     rules = rule_set.adding(document.rules)
-    return Request(rules, added, removed, document.rules, document.prefixes, columns), document
+    return ChangeRequest(rules, added, removed, document.rules, document.prefixes, columns), document
 
 
-def check_addable(document: Unit) -> None:
+def check_addable(document: ProgramUnit) -> None:
     """ProgramError if rules that are added name files, or depend on the order of derivation: only the programs of a new
     knowledge base may."""
     wrong = [error for file in document.files if (error := file.refused(_NO_FILES, _LOAD)) is not None]

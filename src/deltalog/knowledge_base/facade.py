@@ -24,35 +24,35 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from deltalog.core.arguments import check_choice
 from deltalog.core.concurrency.interrupts import shielded
-from deltalog.core.errors import Diagnostic
 from deltalog.core.limits import Limits
-from deltalog.core.render.notebook_text import PlainText, SvgText
 from deltalog.core.rules import Rule
 from deltalog.core.table_options import TableKeywords
-from deltalog.evaluation.change import Change
-from deltalog.evaluation.facts import Facts
-from deltalog.evaluation.report import Report
-from deltalog.extensions.ontology.extension import ontology_of
 from deltalog.formats.documents import Files
-from deltalog.knowledge_base import changes, explanations, graphs, outputs, programs, queries, reading
+from deltalog.knowledge_base import topics
 from deltalog.knowledge_base.calls import exclusive, limited
-from deltalog.knowledge_base.changes import GivenFacts, GraphName
-from deltalog.knowledge_base.opening import OntologyPaths, new_session, open_session
-from deltalog.knowledge_base.session import Session
-from deltalog.knowledge_base.settings import SettingKeywords, Settings
+from deltalog.knowledge_base.checked_program import CheckedProgram
+from deltalog.knowledge_base.settings import ENGINES, OntologyPaths, SettingKeywords, Settings
 from deltalog.languages.load_program import Sources
-from deltalog.program import Program
 
 if TYPE_CHECKING:
+    from deltalog.core.errors import Diagnostic
+    from deltalog.core.render.notebook_text import PlainText, SvgText
+    from deltalog.evaluation.change import Change
+    from deltalog.evaluation.facts import Facts
     from deltalog.evaluation.goals.goal_evaluator import Answers
+    from deltalog.evaluation.report import Report
     from deltalog.extensions.explain.model import Explanation
     from deltalog.extensions.ontology.inconsistencies import Inconsistency
     from deltalog.extensions.ontology.state import Ontology
     from deltalog.extensions.store.store import Dropped
+    from deltalog.knowledge_base.changes import GivenFacts, GraphName
+    from deltalog.knowledge_base.session import Session
     from deltalog.knowledge_base.training import Training
     from deltalog.languages.sparql.graphs import Dataset
     from deltalog.languages.sparql.solutions import Solutions
+    from deltalog.program import Program
 
 
 class KnowledgeBase:
@@ -95,9 +95,11 @@ class KnowledgeBase:
         settings: Settings | None = None,
         **more: Unpack[SettingKeywords],
     ) -> None:
-        chosen = Settings.of(settings, more)
-        limits = timeout, max_facts, memory
-        self._session = new_session(program, language, engine, limits, chosen, (master, spark), (ontology, profile))
+        check_choice("engine", engine, ENGINES)
+        chosen, limits = Settings.of(settings, more), (timeout, max_facts, memory)
+        checked = CheckedProgram.of(program, language, chosen.preprocessing)  # a wrong program is refused at once
+        spark_session, ontologies = (master, spark), (ontology, profile)
+        self._session = topics.opening.new_session(checked, engine, limits, chosen, spark_session, ontologies)
 
     def __repr__(self) -> str:
         session = self._session
@@ -107,7 +109,7 @@ class KnowledgeBase:
 
     @shielded
     def _repr_html_(self) -> str:
-        return reading.html(self._session, repr(self)[1:-1])
+        return topics.reading.html(self._session, repr(self)[1:-1])
 
     # Load: facts in.
 
@@ -115,12 +117,12 @@ class KnowledgeBase:
     def add(self, predicate: str, data: Any, *, graph: GraphName | None = None) -> None:
         """Adds facts of a predicate: rows (tuples), or an Arrow, pandas, polars or Spark table. `graph`: a named graph
         that they are in, instead of the unnamed one."""
-        changes.add(self._session, predicate, data, graph)
+        topics.changes.add(self._session, predicate, data, graph)
 
     @exclusive
     def remove(self, predicate: str, data: Any, *, graph: GraphName | None = None) -> None:
         """Removes explicit facts of a predicate, as `add` adds them. Facts that were not given stay as they are."""
-        changes.remove(self._session, predicate, data, graph)
+        topics.changes.remove(self._session, predicate, data, graph)
 
     @exclusive
     def load(
@@ -151,7 +153,7 @@ class KnowledgeBase:
         """
         documents = {"base": base, "shared_blank_nodes": shared_blank_nodes, "strict": strict, "graphs": graphs}
         files = Files.of(*paths, **documents, predicate=predicate, **table)  # type: ignore[arg-type]
-        changes.load(self._session, files, graph)
+        topics.changes.load(self._session, files, graph)
 
     @exclusive
     def load_inputs(self, *folders: str | PathLike[str], missing: str = "error", only_needed: bool = False) -> None:
@@ -159,7 +161,7 @@ class KnowledgeBase:
         program's). missing: "error" or "ignore" where there is no such file; the file of a relation that no output
         needs may always be missing. only_needed: such files are not opened at all, and `report.skipped_inputs` names
         the relations."""
-        programs.load_inputs(self._session, folders, missing, only_needed)
+        topics.programs.load_inputs(self._session, folders, missing, only_needed)
 
     @limited
     def load_ontology(
@@ -173,17 +175,13 @@ class KnowledgeBase:
         that is not, there is a warning, and `ontology.missing_imports` has it.
         Returns the change, if there is a materialisation.
         """
-        from deltalog.knowledge_base.ontologies import load_ontology
-
-        return load_ontology(self._session, paths, profile, base)
+        return topics.ontologies.load_ontology(self._session, paths, profile, base)
 
     @limited
     def remove_ontology(self, *paths: str | PathLike[str]) -> Change | None:
         """Removes the axioms and facts of ontology files, or of folders of them, that were loaded. Returns the change,
         if there is a materialisation."""
-        from deltalog.knowledge_base.ontologies import remove_ontology
-
-        return remove_ontology(self._session, paths)
+        return topics.ontologies.remove_ontology(self._session, paths)
 
     # Materialise: to the fixpoint.
 
@@ -205,7 +203,7 @@ class KnowledgeBase:
         everything that follows, as `materialise` does. `report.magic_sets` says what was restricted, and what was not.
 
         Other relations keep their meaning: reading one derives everything. partial: as for `materialise`."""
-        outputs.materialise_outputs(self._session, partial)
+        topics.outputs.materialise_outputs(self._session, partial)
         self._session.warn_of_data()
         return self._session.report()
 
@@ -220,17 +218,17 @@ class KnowledgeBase:
         graph: the named graph to add to and to remove from. Without it facts are added to the unnamed graph, and
         removed from the default graph: if that is the union, from all graphs.
         """
-        return changes.change(self._session, "update", (add, remove, (), (), graph))
+        return topics.changes.change(self._session, "update", (add, remove, (), (), graph))
 
     @exclusive
     def add_rules(self, rules: Sources) -> Change:
         """Adds rules (and facts) and what follows."""
-        return changes.change(self._session, "add_rules", (None, None, rules, (), None))
+        return topics.changes.change(self._session, "add_rules", (None, None, rules, (), None))
 
     @exclusive
     def remove_rules(self, rules: Sources) -> Change:
         """Removes rules (and facts): by their text, or by their ids (see `rule_ids`)."""
-        return changes.change(self._session, "remove_rules", (None, None, (), rules, None))
+        return topics.changes.change(self._session, "remove_rules", (None, None, (), rules, None))
 
     @exclusive
     def change(
@@ -243,7 +241,7 @@ class KnowledgeBase:
         graph: GraphName | None = None,
     ) -> Change:
         """`update`, `add_rules` and `remove_rules` in one. Additions win over removals."""
-        return changes.change(self._session, "change", (add, remove, add_rules, remove_rules, graph))
+        return topics.changes.change(self._session, "change", (add, remove, add_rules, remove_rules, graph))
 
     @exclusive
     def what_if(
@@ -256,7 +254,7 @@ class KnowledgeBase:
         graph: GraphName | None = None,
     ) -> Change:
         """What `change` would add and remove. The knowledge base stays as it is."""
-        return changes.what_if(self._session, (add, remove, add_rules, remove_rules, graph))
+        return topics.changes.what_if(self._session, (add, remove, add_rules, remove_rules, graph))
 
     @limited
     def sparql_update(
@@ -276,7 +274,7 @@ class KnowledgeBase:
         dataset: the graphs that patterns are matched in, as USING and USING NAMED say it, which the request may not.
         base: what relative IRIs are resolved against, unless they name a predicate or the request has a BASE.
         """
-        return graphs.sparql_update(self._session, request, load_from, dry_run, dataset, base)
+        return topics.graphs.sparql_update(self._session, request, load_from, dry_run, dataset, base)
 
     # Query and explain.
 
@@ -289,7 +287,7 @@ class KnowledgeBase:
         by magic sets (bottom-up, for goals that need much) or QSQ-R (top-down, for goals that need little); "auto"
         looks them up if everything is known, and chooses otherwise. The answers say which it was, and why.
         """
-        return queries.query(self._session, goal, method, timeout)
+        return topics.queries.query(self._session, goal, method, timeout)
 
     @shielded
     def sparql(
@@ -311,7 +309,7 @@ class KnowledgeBase:
         self, query: str, method: str = "auto", *, dataset: Dataset | None = None, base: str | None = None
     ) -> Solutions:
         """As `sparql`, but an ASK, too, has solutions, which say how they came about: `method`, `reason`, `seconds`."""
-        return queries.solve(self._session, query, method, dataset, base)
+        return topics.queries.solve(self._session, query, method, dataset, base)
 
     @limited
     def explain(self, fact: Any, values: Any = None, *, all: int = 1, depth: int | None = None) -> Explanation:
@@ -320,50 +318,49 @@ class KnowledgeBase:
         The first proof is of least height; `all` asks for up to so many different ones. `depth` is the number of levels
         that are shown of a proof; for a fact that does not hold, how far missing premises are explained in turn.
         """
-        return explanations.explain(self._session, fact, values, all, depth)
+        return topics.explanations.explain(self._session, fact, values, all, depth)
 
     @shielded
     def consequences(self, fact: Any, values: Any = None) -> Change:
         """The facts that would go if an explicit fact went, and itself, unless it is derived, too; and those that would
         come, by rules with negations or aggregates. The knowledge base stays as it is."""
         with self._session.lock.held:
-            asked = explanations.explicit_fact(self._session, fact, values)
+            asked = topics.explanations.explicit_fact(self._session, fact, values)
         name = asked.pred.name if ":" in asked.pred.name else str(asked.pred)
         return self.what_if(remove={name: [asked.values]})
 
     @limited
     def plan(self) -> PlainText:
         """How the rules would be evaluated over the present facts: hyper-nodes, join orders, decompositions."""
-        return reading.plan(self._session)
+        return topics.reading.plan(self._session)
 
     @limited
     def plan_goal(self, goal: str) -> PlainText:
         """The rules that magic sets makes for a goal, after the fact that asks it."""
-        return PlainText(self._session.queries.plan(self._session.contents_for_goal(), goal))
+        return topics.reading.plan_goal(self._session, goal)
 
     @exclusive
     def draw(self) -> SvgText:
         """The dependency graph of the rules, and the hypertree decompositions of those that have one, as SVG."""
-        return reading.draw(self._session)
+        return topics.reading.draw(self._session)
 
     @property
+    @shielded
     def training(self) -> Training:
         """Training of the choice between methods for goals."""
-        from deltalog.knowledge_base.training import Training
-
-        return Training(self)
+        return topics.training.Training(self)
 
     # Read: facts and figures out.
 
     @exclusive
     def facts(self, predicate: str) -> Facts[Any]:
         """The facts of a predicate, derived ones included."""
-        return outputs.contents_with(self._session, predicate).facts(predicate)
+        return topics.outputs.contents_with(self._session, predicate).facts(predicate)
 
     @exclusive
     def derived(self, predicate: str) -> Facts[Any]:
         """The facts of a predicate that were not given but derived."""
-        return outputs.contents_with(self._session, predicate).facts(predicate, derived=True)
+        return topics.outputs.contents_with(self._session, predicate).facts(predicate, derived=True)
 
     @exclusive
     def count(self, predicate: str) -> int:
@@ -401,12 +398,12 @@ class KnowledgeBase:
     @exclusive
     def graphs(self) -> dict[GraphName, int]:
         """The named graphs, and how many triples each has. A graph without triples does not exist."""
-        return graphs.graphs(self._session)
+        return topics.graphs.graphs(self._session)
 
     @exclusive
     def graph(self, name: GraphName) -> Facts[Any]:
         """The triples that were given for a named graph: subjects, predicates and objects."""
-        return graphs.graph(self._session, name)
+        return topics.graphs.graph(self._session, name)
 
     @exclusive
     def write(
@@ -421,18 +418,18 @@ class KnowledgeBase:
         """Writes facts to a folder that is new or empty: one file per predicate (csv, tsv, parquet, jsonl), or all as
         triples in facts.nt or facts.ttl, or with the graphs of facts in facts.nq or facts.trig. header: CSV and TSV
         files begin with the names of columns."""
-        reading.write(self._session, folder, format, only, derived, header)
+        topics.reading.write(self._session, folder, format, only, derived, header)
 
     @exclusive
     def write_outputs(self, folder: str | PathLike[str] | None = None) -> list[Path]:
         """Writes what programs name: files of @output; and of `.output` and `.printsize` directives of Soufflé programs
         files to a folder, if there is one, and the rest to standard output. The files that were written."""
-        return programs.write_outputs(self._session, folder)
+        return topics.programs.write_outputs(self._session, folder)
 
     @exclusive
     def write_exports(self, folder: str | PathLike[str]) -> list[Path]:
         """Writes what Nemo programs export to a folder; all derived predicates if they say nothing. The files."""
-        return programs.write_exports(self._session, folder)
+        return topics.programs.write_exports(self._session, folder)
 
     @property
     @exclusive
@@ -480,16 +477,17 @@ class KnowledgeBase:
         return self._session.warnings.present(self._session)
 
     @property
+    @shielded
     def ontology(self) -> Ontology | None:
         """The ontology: `.rules` that it became, `.compiled.outside` with the axioms of which something is lost."""
-        return ontology_of(self._session.state)
+        return topics.reading.ontology(self._session)
 
     @property
     @limited
     def inconsistencies(self) -> list[Inconsistency]:
         """Contradictions between facts and the ontology: each has an individual, an axiom, a rule, and facts. They do
         not make everything follow: the materialisation stays usable."""
-        return reading.inconsistencies(self._session)
+        return topics.reading.inconsistencies(self._session)
 
     @exclusive
     def metrics(self) -> dict[str, int]:
@@ -503,16 +501,12 @@ class KnowledgeBase:
     def frozen(self) -> KnowledgeBase:
         """A knowledge base with the present facts and rules, for reading. Changes of this one do not change it, and
         neither waits for calls of the other. It shares all tables, so it takes no time and no memory to speak of."""
-        from deltalog.knowledge_base.frozen import frozen
-
-        return knowledge_base_of(frozen(self._session))
+        return knowledge_base_of(topics.frozen.frozen(self._session))
 
     @limited
     def save(self, folder: str | PathLike[str]) -> None:
         """Creates a store in a folder that is new or empty. From here on every change is durable when it returns."""
-        from deltalog.knowledge_base.stores import save
-
-        save(self._session, folder)
+        topics.stores.save(self._session, folder)
 
     @classmethod
     @shielded
@@ -524,7 +518,7 @@ class KnowledgeBase:
         readonly: changes nothing, and does not keep others from changing the store; see `refresh`.
         version: a version before the newest one; it is open for reading.
         """
-        return open_session(cls, folder, readonly, version, settings)
+        return topics.opening.open_session(cls, folder, readonly, version, settings)
 
     @property
     def version(self) -> int | None:
@@ -534,24 +528,18 @@ class KnowledgeBase:
     @limited
     def refresh(self) -> int | None:
         """Takes a knowledge base that is open for reading to the newest version; its number."""
-        from deltalog.knowledge_base.stores import refresh
-
-        return refresh(self._session)
+        return topics.stores.refresh(self._session)
 
     @limited
     def compact(self, keep: int = 1) -> Dropped:
         """Writes a snapshot, which makes opening fast, and drops all but the last `keep` snapshots with the changes
         before them; what was dropped."""
-        from deltalog.knowledge_base.stores import compact
-
-        return compact(self._session, keep)
+        return topics.stores.compact(self._session, keep)
 
     @exclusive
     def close(self) -> None:
         """Closes the store. The knowledge base can still be read, but not be changed any more."""
-        from deltalog.knowledge_base.stores import close
-
-        close(self._session)
+        topics.stores.close(self._session)
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ from typing import Any
 
 from deltalog.evaluation.state import State
 from deltalog.knowledge_base.session import Session
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 from deltalog.languages.stored_rules import KeptPrograms
 
 PROGRAMS = "programs"  # in `State.kept`: the texts of programs in languages that may be stored as they were written
@@ -28,7 +28,7 @@ def check_storable(session: Session) -> None:
     session.state = replace(state, kept={**state.kept, KEPT: kept})
 
 
-def programs_with(session: Session, document: Unit) -> dict[str, Any]:
+def programs_with(session: Session, document: ProgramUnit) -> dict[str, Any]:
     """What is kept of the programs among rules that are to be added."""
     kept, programs = session.state.kept, document.programs
     if not programs:

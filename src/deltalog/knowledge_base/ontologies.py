@@ -11,7 +11,7 @@ from deltalog.core.arguments import short_repr
 from deltalog.core.errors import UsageError
 from deltalog.core.user_warnings import warn
 from deltalog.evaluation.change import Change
-from deltalog.evaluation.state import Request
+from deltalog.evaluation.state import ChangeRequest
 from deltalog.extensions.ontology.extension import NAME, ontology_of
 from deltalog.extensions.ontology.imports import with_imports
 from deltalog.extensions.ontology.load import read_document, read_ontology
@@ -20,8 +20,7 @@ from deltalog.extensions.ontology.state import Ontology
 from deltalog.formats.documents import Reading
 from deltalog.formats.files import local_path
 from deltalog.knowledge_base.session import Session
-
-OntologyPaths = str | PathLike[str] | Iterable[str | PathLike[str]]
+from deltalog.knowledge_base.settings import OntologyPaths
 
 
 def ontology_files(given: OntologyPaths) -> list[str | PathLike[str]]:
@@ -66,7 +65,7 @@ def _of_profile(session: Session, profile: str | None) -> Ontology:
 def _change(session: Session, ontology: Ontology) -> Change | None:
     session.check_writable()
     prefixes = {**ontology.prefixes, **session.prefixes}
-    request: Request[Any] = Request(session.state.rule_set, prefixes=prefixes, kept={NAME: ontology})
+    request: ChangeRequest[Any] = ChangeRequest(session.state.rule_set, prefixes=prefixes, kept={NAME: ontology})
     if session.state.materialised is None and session.link is None:
         session.replace_facts(request)
         return None

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deltalog.core.arguments import check_choice
 from deltalog.core.errors import DataError
 from deltalog.core.limits import Limits, count, memory_bytes
 from deltalog.formats.files import local_path
-from deltalog.formats.table_settings import settings_beside
+from deltalog.knowledge_base.checked_program import CheckedProgram
 from deltalog.knowledge_base.kept_programs import PROGRAMS
 from deltalog.knowledge_base.programs import load_imports
 from deltalog.knowledge_base.session import Session
-from deltalog.knowledge_base.settings import ENGINES, Settings
-from deltalog.languages.load_program import Sources, as_sources, read_documents
-from deltalog.program import analyse
-from deltalog.program.stages import check_stages
+from deltalog.knowledge_base.settings import OntologyPaths, Settings
 
 if TYPE_CHECKING:
     from deltalog.knowledge_base.facade import KnowledgeBase
 
-OntologyPaths = str | PathLike[str] | Iterable[str | PathLike[str]]
 Opened = TypeVar("Opened", bound="KnowledgeBase")
 
 
 def new_session(
-    program: Sources,
-    language: str,
+    checked: CheckedProgram,
     engine: str,
     limits: tuple[float | None, int | None, str | int | None],
     settings: Settings,
@@ -37,12 +31,7 @@ def new_session(
     ontology: tuple[OntologyPaths, str | None],
 ) -> Session:
     """A session of programs, with the files that they name."""
-    check_choice("engine", engine, ENGINES)
-    sources = as_sources(program)
-    document = read_documents(sources, language, preprocessing=settings.preprocessing)
-    table_settings = settings_beside(sources)
-    checked = analyse(document.rules)  # a wrong program is refused at once
-    check_stages(checked.rules, document.stages)
+    document = checked.unit
     timeout, max_facts, memory = limits
     known = Limits(timeout, max_facts, None if memory is None else memory_bytes(memory))
     from deltalog.engines.create import create_backend
@@ -50,9 +39,9 @@ def new_session(
 
     backend = create_backend(engine, known, settings.thresholds, settings.threads, *spark)
     session = Session(engine, settings, known, backend)
-    session.document, session.table_settings = document, table_settings
+    session.document, session.table_settings = document, checked.table_settings
     session.declared_columns = frozenset(document.columns)
-    session.sources.add_programs(sources)
+    session.sources.add_programs(checked.sources)
     session.state = replace(
         session.state,
         rule_set=session.state.rule_set.adding(document.rules),
@@ -60,7 +49,7 @@ def new_session(
         ordered=document.stages,
         prefixes=document.prefixes,
         columns=dict(document.columns),
-        mentioned=checked.preds | session.declared_columns,
+        mentioned=checked.program.preds | session.declared_columns,
         kept={PROGRAMS: document.programs} if document.programs else {},
     )
     session.sources.has_others = bool(session.state.explicit)

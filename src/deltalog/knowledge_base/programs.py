@@ -19,7 +19,7 @@ from deltalog.core.rules import Atom, Constant, Pred, Rule
 from deltalog.core.terms import BlankNode, Value
 from deltalog.evaluation.encode_facts import encode_facts_of
 from deltalog.evaluation.facts import of_predicate
-from deltalog.evaluation.state import Request
+from deltalog.evaluation.state import ChangeRequest
 from deltalog.formats.files import local_path
 from deltalog.knowledge_base import changes
 from deltalog.knowledge_base.kept_programs import PROGRAMS
@@ -45,7 +45,7 @@ def _number(session: Session, pred: Pred, values: Iterable[Value]) -> None:
     fresh = dict.fromkeys(value for value in values if value not in known)
     numbered = [Atom(pred.name, (Constant(value), Constant(n))) for n, value in enumerate(fresh, len(known))]
     added = encode_facts_of([Rule(tuple(numbered), ())] if numbered else [], session.backend)
-    session.replace_facts(Request(session.state.rule_set, add=added))
+    session.replace_facts(ChangeRequest(session.state.rule_set, add=added))
 
 
 def _source(session: Session, contents: Contents[Any]) -> FactSource:

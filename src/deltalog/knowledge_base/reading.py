@@ -19,6 +19,12 @@ from deltalog.knowledge_base.session import Session
 
 if TYPE_CHECKING:
     from deltalog.extensions.ontology.inconsistencies import Inconsistency
+    from deltalog.extensions.ontology.state import Ontology
+
+
+def ontology(session: Session) -> Ontology | None:
+    """The ontology, if there is one."""
+    return ontology_of(session.state)
 
 
 def html(session: Session, caption: str) -> str:
@@ -39,6 +45,11 @@ def plan(session: Session) -> PlainText:
     ordinary = explain(program, session.contents().statistics(program), session.prefixes, session.settings.cyclic)
     outputs = "".join(f"{line}\n" for line in plan_of_outputs(session))
     return PlainText(outputs + explain_stages(session.state.ordered) + ordinary)
+
+
+def plan_goal(session: Session, goal: str) -> PlainText:
+    """The rules that magic sets makes for a goal."""
+    return PlainText(session.queries.plan(session.contents_for_goal(), goal))
 
 
 def draw(session: Session) -> SvgText:

@@ -25,7 +25,7 @@ from deltalog.program.lint_data import lint_data
 if TYPE_CHECKING:
     from deltalog.evaluation.backend import Backend
     from deltalog.knowledge_base.session import Session
-    from deltalog.languages.protocol import Unit
+    from deltalog.languages.protocol import ProgramUnit
     from deltalog.program.rule_set import RuleSet
 
 
@@ -47,7 +47,7 @@ class RuleWarnings:
         lints = [each for each in self.lints if not any(_is_in(each.span, span) for span in gone)]
         return [*lints, *self._data_lints(session)]
 
-    def warn_of_rules(self, document: Unit) -> tuple[Diagnostic, ...]:
+    def warn_of_rules(self, document: ProgramUnit) -> tuple[Diagnostic, ...]:
         """Warns of rules that come; what `lints` has when they have come."""
         found = (*document.warnings, *lint(document.rules, CHECKS))
         self._warn(found, DeltalogWarning)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalog.core.concurrency.cached import cached_property
 from deltalog.core.concurrency.collector import rare_collections
+from deltalog.core.concurrency.interrupts import shielded
 from deltalog.core.concurrency.locks import CallLock
 from deltalog.core.errors import UsageError
 from deltalog.core.limits import COLLECTED_OBJECTS, Limits, OverBudget
@@ -36,7 +37,7 @@ from deltalog.evaluation.change import Change, Difference
 from deltalog.evaluation.facts import Facts, of_predicate
 from deltalog.evaluation.failed_expressions import failed_expressions
 from deltalog.evaluation.report import Report, RoundSeries
-from deltalog.evaluation.state import Delta, Evaluation, Request, State, apply
+from deltalog.evaluation.state import ChangeRequest, State, StateChange, StateEvaluator, apply
 from deltalog.extensions.explain.source_files import SourceFiles
 from deltalog.extensions.graphs.extension import Graphs
 from deltalog.extensions.graphs.relations import GRAPHS, without_graphs
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from deltalog.knowledge_base.query_session import QuerySession
     from deltalog.knowledge_base.settings import Settings
     from deltalog.knowledge_base.stores import StoreLink
-    from deltalog.languages.protocol import Unit
+    from deltalog.languages.protocol import ProgramUnit
 
 R = TypeVar("R")
 
@@ -96,7 +97,7 @@ class Session:
 
     # The programs of the knowledge base, as they were read.
 
-    document: Unit
+    document: ProgramUnit
     table_settings: TableSettings  # of the file beside them
     skipped_inputs: tuple[str, ...] = ()  # relations whose files were not read
     imported_nulls: int = 0  # blank nodes that programs import, whose names are the numbers before
@@ -147,7 +148,7 @@ class Session:
         self.backend, self.state, self._program, self.why_moved = moved.backend, state, None, reason
         self.forget_queries()
 
-    # Evaluation.
+    # StateEvaluator.
 
     def evaluator(self) -> Evaluator[Any]:
         """What evaluates rules, with the settings of the knowledge base."""
@@ -166,10 +167,10 @@ class Session:
 
         return Evaluator(self.backend, naive, self.settings.maintenance, observed, trees)
 
-    @cached_property
-    def how(self) -> Evaluation[Any]:
+    @property
+    def how(self) -> StateEvaluator[Any]:
         extensions = self.graphs, Ontologies(self.graphs)
-        return Evaluation(self.settings.equality, self.schemes, extensions, self.evaluator)
+        return StateEvaluator(self.settings.equality, self.schemes, extensions, self.evaluator)
 
     @property
     def setting(self) -> EvaluationSetting:
@@ -244,7 +245,7 @@ class Session:
         if self.link is not None:
             self.link.check_writable(self)
 
-    def make(self, request: Request[Any]) -> tuple[Change, Update[Any]]:
+    def make(self, request: ChangeRequest[Any]) -> tuple[Change, Update[Any]]:
         """Makes a change: all of it, or nothing. A store has it before the knowledge base has."""
         self.check_writable()
         self.completed()
@@ -258,14 +259,14 @@ class Session:
         self.sources.has_others |= bool(request.add)
         return change, delta.update
 
-    def preview(self, request: Request[Any]) -> tuple[Change, State[Any], Delta[Any]]:
+    def preview(self, request: ChangeRequest[Any]) -> tuple[Change, State[Any], StateChange[Any]]:
         """What a change would do, and the state after it."""
         self.completed()
         before = self.state
         after, delta = apply(before, request, self.how)
         return self._change(after, delta), after, delta
 
-    def replace_facts(self, request: Request[Any]) -> tuple[str, ...]:
+    def replace_facts(self, request: ChangeRequest[Any]) -> tuple[str, ...]:
         """Makes a change of explicit facts, and drops what was derived, unless there is a store: what was asked for
         and did not happen."""
         if self.link is not None:
@@ -274,7 +275,7 @@ class Session:
         self.state, self._program = after, None
         return delta.notes
 
-    def _change(self, after: State[Any], delta: Delta[Any]) -> Change:
+    def _change(self, after: State[Any], delta: StateChange[Any]) -> Change:
         """A change as users see it."""
         update = delta.update
         assert update is not None
@@ -290,7 +291,12 @@ class Session:
             with self.lock.held:
                 return {pred: of_predicate(pred, table, backend, columns.known(pred)) for pred, table in find().items()}
 
-        return Difference(views, self.names, backend, columns.known)
+        @shielded
+        def names(others: Iterable[Pred]) -> Names:
+            with self.lock.held:
+                return self.names(others)
+
+        return Difference(views, names, backend, columns.known)
 
     def _quad_facts(self, tables: Mapping[Pred, Any]) -> Any:
         """The quads among the facts of a change."""
@@ -426,8 +432,7 @@ class Session:
     def beside(self, **attributes: Any) -> Session:
         """A session of its own with the same state, without a store; what changes with calls is its own."""
         made = copy.copy(self)
-        for cached in ("queries", "how"):
-            vars(made).pop(cached, None)
+        vars(made).pop("queries", None)
         made.lock, made.link, made.warnings = CallLock(), None, copy.copy(self.warnings)
         made._explainer = None
         vars(made).update(attributes)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
+from os import PathLike
 from typing import Any, TypedDict
 
 from deltalog.core.arguments import check_choice, check_type, short_repr
@@ -20,6 +21,7 @@ from deltalog.languages.load_program import IncludeDirs, as_preprocessing
 from deltalog.languages.protocol import Preprocessing
 from deltalog.program.recognise import SCHEME_SETTINGS
 
+OntologyPaths = str | PathLike[str] | Iterable[str | PathLike[str]]
 ENGINES = ("local", "spark", "auto", "naive")
 STORED = ("maintenance", "cyclic", "schemes", "default_graph", "equality")  # what a store keeps of them
 

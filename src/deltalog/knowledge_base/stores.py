@@ -26,7 +26,7 @@ from deltalog.evaluation.goals.selector import Model
 from deltalog.evaluation.maintenance.snapshot import explicit_delta, restored, shape, stored_relations
 from deltalog.evaluation.maintenance.update_state import count_visible
 from deltalog.evaluation.report import Report
-from deltalog.evaluation.state import Delta, Request, State, apply
+from deltalog.evaluation.state import ChangeRequest, State, StateChange, apply
 from deltalog.extensions.ontology.extension import NAME as ONTOLOGY
 from deltalog.extensions.ontology.extension import ontology_of
 from deltalog.extensions.ontology.rewrite_request import axioms_among
@@ -68,7 +68,7 @@ class StoreLink:
         if self.store.version > self.version:
             self.follow(session)
 
-    def commit(self, session: Session, after: State[Any], delta: Delta[Any]) -> None:
+    def commit(self, session: Session, after: State[Any], delta: StateChange[Any]) -> None:
         """Writes a change to the log, and then makes it in memory. The knowledge base is what the store has, even if a
         failure or an interrupt comes in between."""
         settings = settings_of(session, after)
@@ -90,7 +90,7 @@ class StoreLink:
         self,
         before: State[Any],
         after: State[Any],
-        delta: Delta[Any],
+        delta: StateChange[Any],
         settings: Mapping[str, Any],
         backend: Backend[Any],
     ) -> tuple[LogEntry, list[int]]:
@@ -335,7 +335,7 @@ def _applied(
     state = replace(state, kept={**state.kept, KEPT: kept}, prefixes=prefixes)
     if added or removed or rules is not state.rule_set:
         extensions = frozenset(each.name for each in session.how.extensions)  # the log has what they made of changes
-        request = Request(rules, added, removed, rewritten_by=extensions)
+        request = ChangeRequest(rules, added, removed, rewritten_by=extensions)
         state, _ = apply(_derived(session, state), request, session.how)
     state = _with_settings(state, settings)
     ontology = settings.get(ONTOLOGY, ontology)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deltalog.core.rules import QUADS, UNNAMED, Pred
 from deltalog.evaluation.backend import Backend, united, without
 from deltalog.evaluation.maintenance.materialisation import exchanged
-from deltalog.evaluation.state import Request, State, apply
+from deltalog.evaluation.state import ChangeRequest, State, apply
 from deltalog.extensions.graphs.membership import TripleTables, membership_change
 from deltalog.extensions.graphs.relations import without_graphs
 from deltalog.knowledge_base.session import Session
@@ -45,9 +45,9 @@ class _Changes(NamedTuple):
     facts: Net = Net()
     quads: Net = Net()
 
-    def request(self, state: State[Any], graphs: str) -> Request[Any]:
+    def request(self, state: State[Any], graphs: str) -> ChangeRequest[Any]:
         """The changes as one request, which the extension of graphs need not rewrite."""
-        return Request(state.rule_set, *self.facts, asked=self.quads, rewritten_by=frozenset((graphs,)))
+        return ChangeRequest(state.rule_set, *self.facts, asked=self.quads, rewritten_by=frozenset((graphs,)))
 
 
 class Draft:
@@ -62,7 +62,7 @@ class Draft:
         self.is_union = session.graphs.is_union
         self.changes, self._unseen = _Changes(), _Changes()
 
-    def request(self) -> Request[Any]:
+    def request(self) -> ChangeRequest[Any]:
         """All that was asked for."""
         return self.changes.request(self._before, self._graphs)
 

@@ -16,7 +16,7 @@ from deltalog.core.arguments import check_choice, checked_text, path_text, short
 from deltalog.core.errors import Diagnostic, ProgramError, SyntaxProblem, UsageError
 from deltalog.core.rules import Rule
 from deltalog.languages.deltalog.named_file import OwnFile
-from deltalog.languages.protocol import Preprocessing, ProgramFile, Reading, Unit, united
+from deltalog.languages.protocol import Preprocessing, ProgramFile, ProgramUnit, ReadingContext, united
 from deltalog.languages.registry import LANGUAGES, find_row
 from deltalog.program.program import analyse
 
@@ -129,11 +129,11 @@ def read_documents(
     language: str = "auto",
     includes: bool = True,
     preprocessing: Preprocessing | None = None,
-) -> Unit:
+) -> ProgramUnit:
     """The rules, and all declared prefixes; a prefix is known only in its own text or file. includes: whether texts may
     include files; those that others send, as to a server, may not."""
     check_choice("language", language, LANGUAGES)
-    units: list[Unit] = []
+    units: list[ProgramUnit] = []
     wrong: list[Diagnostic] = []
     names: dict[str, int] = {}
     sources = list(sources)
@@ -141,10 +141,12 @@ def read_documents(
         name = str(source) if isinstance(source, Path) else "<text>" if len(sources) == 1 else f"<text {number}>"
         names.setdefault(name, number)
         try:
-            units.append(_read(source, language, Reading(name, None, includes, preprocessing or Preprocessing())))
+            units.append(
+                _read(source, language, ReadingContext(name, None, includes, preprocessing or Preprocessing()))
+            )
         except SyntaxProblem as problem:
             wrong += problem.diagnostics
-            units.append(Unit(tuple(problem.rules)))
+            units.append(ProgramUnit(tuple(problem.rules)))
     unit = united(units)
     wrong += _written_twice(unit.files)
     if wrong:
@@ -161,7 +163,7 @@ def _written_twice(files: Iterable[ProgramFile]) -> Iterator[Diagnostic]:
             yield error
 
 
-def _read(source: str | Path, language: str, reading: Reading) -> Unit:
+def _read(source: str | Path, language: str, reading: ReadingContext) -> ProgramUnit:
     known = ready_made(source)
     source = known or source
     text = source if isinstance(source, str) else _text(source)

@@ -1,4 +1,4 @@
-"""What a language is to the rest of deltalog: it makes a `Unit` of a text, or a text of a unit.
+"""What a language is to the rest of deltalog: it makes a `ProgramUnit` of a text, or a text of a unit.
 
 A unit has rules and all else that a program says: inputs and outputs, names of columns, stages, prefixes. Whatever its
 language, knowledge bases, stores, servers and pipelines see nothing else of it. An input or an output that a program
@@ -34,7 +34,7 @@ class Preprocessing:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingContext:
     """How a text is read: its name in messages, its folder if it is a file, and whether it may include files."""
 
     name: str = "<text>"
@@ -114,11 +114,11 @@ class KeptText(Protocol):
     def language(self) -> str: ...
     @property
     def as_json(self) -> dict[str, Any]: ...
-    def read_again(self) -> Unit: ...
+    def read_again(self) -> ProgramUnit: ...
 
 
 @dataclass(frozen=True)
-class Unit:
+class ProgramUnit:
     """What a text says, or several together: rules, prefixes, files and columns. `stages` are relations whose facts
     depend on the order of derivation, `warnings` those that rules do not tell, `programs` the texts that stores keep,
     `magic` what magic sets are requested for, and `languages` has the language of each text."""
@@ -138,16 +138,16 @@ class Unit:
 _JOINED = ("rules", "files", "stages", "notes", "warnings", "programs", "magic", "languages")
 
 
-def united(units: Sequence[Unit]) -> Unit:
+def united(units: Sequence[ProgramUnit]) -> ProgramUnit:
     """One unit. The last declaration of a prefix wins, and the first one of columns."""
     prefixes = {name: iri for unit in units for name, iri in unit.prefixes.items()}
     columns = {pred: names for unit in reversed(units) for pred, names in unit.columns.items()}
     joined = {name: tuple(chain.from_iterable(getattr(unit, name) for unit in units)) for name in _JOINED}
-    return Unit(prefixes=prefixes, columns=columns, **joined)
+    return ProgramUnit(prefixes=prefixes, columns=columns, **joined)
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenProgram:
     """The text of a program in another language, what it does not say, and what may mean something else there."""
 
     text: str
@@ -159,18 +159,18 @@ class Language:
     """A language, which the package of its folder has as LANGUAGE. The table in `deltalog.languages.registry` says what
     of this it has."""
 
-    def read(self, text: str, reading: Reading) -> Unit:
+    def read(self, text: str, reading: ReadingContext) -> ProgramUnit:
         """SyntaxProblem has all errors, and rules that are right."""
         raise NotImplementedError
 
-    def write(self, unit: Unit) -> Written:
+    def write(self, unit: ProgramUnit) -> WrittenProgram:
         raise NotImplementedError
 
     def detects(self, text: str) -> bool:
         """Whether a text is certainly in this language."""
         return False
 
-    def plain(self, unit: Unit, lost: list[Diagnostic], notes: list[Diagnostic]) -> Unit:
+    def plain(self, unit: ProgramUnit, lost: list[Diagnostic], notes: list[Diagnostic]) -> ProgramUnit:
         """For other languages: without functions that only this one has. What cannot be said, and what may mean
         something else, is added to `lost` and `notes`."""
         return unit

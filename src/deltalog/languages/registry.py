@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import cast
 
 from deltalog.core.errors import UsageError
-from deltalog.languages.protocol import Language, Unit, Written
+from deltalog.languages.protocol import Language, ProgramUnit, WrittenProgram
 
 OWN = "deltalog"
 
 
 @dataclass(frozen=True)
-class Row:
+class LanguageRow:
     """A language: `deltalog.languages.NAME` has it as LANGUAGE. `out` is what a folder for output gets: all
     facts, what `directives` name, or what a program `exports`."""
 
@@ -43,22 +43,22 @@ class Row:
 
 
 TABLE = (
-    Row(OWN, "deltalog's own language"),
-    Row("souffle", "Soufflé's language", is_detected=True, out="directives"),
-    Row("nemo", "Nemo's language", (".rls",), out="exports"),
-    Row("rif", "RIF Core", (".rif",), writes=False),
-    Row("rdfox", "RDFox's language", reads=False),
-    Row("sparql", "SPARQL", reads=False, writes=False),  # of queries
+    LanguageRow(OWN, "deltalog's own language"),
+    LanguageRow("souffle", "Soufflé's language", is_detected=True, out="directives"),
+    LanguageRow("nemo", "Nemo's language", (".rls",), out="exports"),
+    LanguageRow("rif", "RIF Core", (".rif",), writes=False),
+    LanguageRow("rdfox", "RDFox's language", reads=False),
+    LanguageRow("sparql", "SPARQL", reads=False, writes=False),  # of queries
 )
 LANGUAGES = ("auto", *(row.name for row in TABLE if row.reads))
 TARGETS = tuple(row.name for row in TABLE if row.writes)
 
 
-def row_of(name: str) -> Row:
+def row_of(name: str) -> LanguageRow:
     return next(row for row in TABLE if row.name == name)
 
 
-def converted(unit: Unit, target: str) -> Written:
+def converted(unit: ProgramUnit, target: str) -> WrittenProgram:
     """A program in another language."""
     return row_of(target).language.write(unit)
 
@@ -69,7 +69,7 @@ def require(name: str) -> None:
         raise UsageError(f"{row_of(name).title} is not installed: the package deltalog.languages.{name} is missing")
 
 
-def find_row(source: str | Path, text: str, language: str = "auto") -> Row:
+def find_row(source: str | Path, text: str, language: str = "auto") -> LanguageRow:
     """The language of a source with this text: the one that is asked for, or that the source tells."""
     if language != "auto":
         return row_of(language)
@@ -78,5 +78,5 @@ def find_row(source: str | Path, text: str, language: str = "auto") -> Row:
     return next(by_ending, None) or next((row for row in TABLE if _is_detected(row, text)), TABLE[0])
 
 
-def _is_detected(row: Row, text: str) -> bool:
+def _is_detected(row: LanguageRow, text: str) -> bool:
     return row.is_detected and row.is_installed and row.language.detects(text)

@@ -27,7 +27,7 @@ from deltalog.core.rules import (
     variables,
 )
 from deltalog.languages.deltalog.named_file import OwnFile
-from deltalog.languages.protocol import Unit, Written
+from deltalog.languages.protocol import ProgramUnit, WrittenProgram
 from deltalog.languages.registry import OWN, row_of
 from deltalog.languages.rule_map import RuleMap, with_plain_names
 from deltalog.program.aggregates import separate
@@ -52,7 +52,7 @@ class Writer:
 
     language: ClassVar[str]
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: ProgramUnit) -> None:
         self.unit = unit
         self.rules: Sequence[Rule] = unit.rules
         self.lost: list[Diagnostic] = []
@@ -81,7 +81,7 @@ class Writer:
 _ORDER = "It has choice-domain, subsumption, .limitsize, autoinc(), or an aggregate over its own recursion."
 
 
-def written(unit: Unit, make: type[Writer]) -> Written:
+def written(unit: ProgramUnit, make: type[Writer]) -> WrittenProgram:
     """A unit in another language."""
     lost, notes = list(_ordered(unit)), list[Diagnostic]()
     for name in dict.fromkeys(unit.languages):
@@ -98,7 +98,7 @@ def written(unit: Unit, make: type[Writer]) -> Written:
     left_out = _left_out(unit, make.language)
     lost += [*writer.lost, *(each for each in left_out if each.severity == "error")]
     notes += [each for each in left_out if each.severity == "note"]
-    return Written(text, tuple(_in_order(lost)), tuple(notes))
+    return WrittenProgram(text, tuple(_in_order(lost)), tuple(notes))
 
 
 def attempted(say: Callable[[W], S], what: W, lost: list[Diagnostic]) -> S | None:
@@ -110,13 +110,13 @@ def attempted(say: Callable[[W], S], what: W, lost: list[Diagnostic]) -> S | Non
         return None
 
 
-def _left_out(unit: Unit, language: str) -> list[Diagnostic]:
+def _left_out(unit: ProgramUnit, language: str) -> list[Diagnostic]:
     """What the unit says of files in a language that is neither the target nor our own."""
     others = (file for file in unit.files if file.language not in (OWN, language))
     return [each for file in others if (each := file.left_out) is not None]
 
 
-def _ordered(unit: Unit) -> Iterator[Diagnostic]:
+def _ordered(unit: ProgramUnit) -> Iterator[Diagnostic]:
     """What a unit derives in an order."""
     for rule in (rule for stage in unit.stages for rule in (*stage.rules, *stage.procedures.dominance)):
         yield Diagnostic("what this rule derives depends on the order of derivation", rule.span, _ORDER)
@@ -210,11 +210,13 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t", ".facts": "\t"}
 _FORMS = ("delimiter", "header", "columns", "types")
 
 
-def own_files(unit: Unit, kind: str) -> list[OwnFile]:
+def own_files(unit: ProgramUnit, kind: str) -> list[OwnFile]:
     return [file for file in unit.files if isinstance(file, OwnFile) and file.kind == kind]
 
 
-def said(unit: Unit, kind: str, say: Callable[[OwnFile], str], lost: list[Diagnostic]) -> list[tuple[OwnFile, str]]:
+def said(
+    unit: ProgramUnit, kind: str, say: Callable[[OwnFile], str], lost: list[Diagnostic]
+) -> list[tuple[OwnFile, str]]:
     """The files of a kind in another language; what cannot be said is added to `lost`."""
     files = own_files(unit, kind)
     return [(file, text) for file in files if (text := attempted(say, file, lost)) is not None]

@@ -218,9 +218,7 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     from deltalog.apps.cli.choose_engine import prepare_spark
     from deltalog.apps.cli.open_store import knowledge_base
     from deltalog.apps.cli.show_facts import full_name
-    from deltalog.knowledge_base.kept_programs import check_storable
-    from deltalog.knowledge_base.programs import check_outputs
-    from deltalog.knowledge_base.reading import names_are_known
+    from deltalog.knowledge_base import topics
 
     if choice.engine in ("spark", "auto"):
         prepare_spark(choice, options.data, progress.say)
@@ -228,7 +226,7 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
     if kb.ontology is not None and not kb.ontology.is_generic:
         progress.say(_ontology_line(kb.ontology))
     if options.store is not None:
-        check_storable(session_of(kb))
+        topics.kept_programs.check_storable(session_of(kb))
     for note in session_of(kb).document.notes:
         progress.say(str(note))
     from deltalog.languages.deltalog.named_file import OwnFile
@@ -243,10 +241,10 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
         progress.say(f"reading {', '.join(str(path) for path in options.data)}")
         load_data(kb, options)
         progress.say(f"read {kb.explicit_facts:,} facts in {kb.report.seconds['load']:.2f} s")
-    if names_are_known(session_of(kb)):
+    if topics.reading.names_are_known(session_of(kb)):
         for name in (*options.only, *options.show):
             session_of(kb).predicate(full_name(name, kb.prefixes))
-        check_outputs(session_of(kb))
+        topics.programs.check_outputs(session_of(kb))
     if options.store is None:  # which may get its facts later
         _warn_of_no_facts(kb, options)
     return kb

@@ -26,7 +26,7 @@ from deltalog.core.extras import extra_package
 from deltalog.core.user_warnings import warn
 
 if TYPE_CHECKING:
-    from deltalog.apps.server.settings import Settings
+    from deltalog.apps.server.settings import ServerSettings
     from deltalog.knowledge_base.facade import KnowledgeBase
 
 DESCRIPTION = """\
@@ -92,12 +92,12 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _settings(options: Namespace) -> Settings:
+def _settings(options: Namespace) -> ServerSettings:
     from deltalog.apps.server.security import LOOPBACK_NAMES, check_origin, check_token, is_loopback
-    from deltalog.apps.server.settings import Settings
+    from deltalog.apps.server.settings import ServerSettings
 
     token = None if options.token_file is None else check_token(_text(options.token_file), str(options.token_file))
-    return Settings(
+    return ServerSettings(
         readonly=options.readonly,
         token=token,
         token_for_reading=options.token_for_reading,

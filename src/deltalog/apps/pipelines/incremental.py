@@ -32,7 +32,7 @@ from deltalog.apps.pipelines.run import NULL_HINT, PipelineRun, _target
 from deltalog.apps.pipelines.sink_records import TYPES, Record, check_new, discard, record, same
 from deltalog.apps.pipelines.sources import Loader, load_rdf, naming
 from deltalog.apps.pipelines.spec import PipelineError, SinkSpec, SourceSpec, Spec
-from deltalog.apps.pipelines.state import Given, State, Wanted, change
+from deltalog.apps.pipelines.state import Given, PipelineState, WantedChange, change
 from deltalog.apps.pipelines.state_lock import StateLock
 from deltalog.apps.pipelines.state_tables import PredTables
 from deltalog.core.concurrency.cached import cached_property
@@ -44,7 +44,7 @@ from deltalog.evaluation.facts import Facts
 from deltalog.evaluation.maintenance.update_state import Update, difference, total
 from deltalog.knowledge_base.calls import session_of
 from deltalog.languages.load_program import read_documents
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class StatefulRun:
     """A run with state. Its knowledge base is that of the current version, from `start` on."""
 
     run: PipelineRun
-    state: State
+    state: PipelineState
     recovers: bool = False  # whether sinks may have something of a version that does not count
     is_new: bool = True  # whether there is no version yet
     _sinks: list[Record] = field(default_factory=list)  # those that have the current version
@@ -64,7 +64,7 @@ class StatefulRun:
         """Opens the state of a pipeline, whose lock the run has."""
         assert run.spec.state is not None
         with naming(f"{run.spec.file}: state"):
-            state = State.open(run.spark, run.spec.state, lock)
+            state = PipelineState.open(run.spark, run.spec.state, lock)
         found = cls(run, state, state.pending > state.version, state.manifest is None)
         if state.manifest is not None:
             wrong = list(check_vanished(run.spec, state.manifest.sources, state.manifest.streams))
@@ -83,7 +83,7 @@ class StatefulRun:
         return self.run.spec
 
     @cached_property
-    def document(self) -> Unit:
+    def document(self) -> ProgramUnit:
         """The rules of the pipeline file, with the facts among them."""
         return read_documents(self.spec.programs)
 
@@ -123,7 +123,7 @@ class StatefulRun:
         assert before is not None
         found, given = dict[str, SourceChange](), list[Given]()  # given: if it has changed
 
-        def find() -> Wanted | None:
+        def find() -> WantedChange | None:
             with self.run.stage("open"):
                 given_before = self.state.load(kb)
             with self.run.stage("read"):
@@ -137,7 +137,7 @@ class StatefulRun:
             same_sources = all(before.sources.get(name) == one.offset for name, one in found.items())
             if rules is session_of(kb).state.rule_set and same_sources and not (add or remove or self._due_sinks(None)):
                 return None
-            return Wanted(rules, add, remove, self.document.prefixes)
+            return WantedChange(rules, add, remove, self.document.prefixes)
 
         made = change(kb, find, self.run.stage)
         if made is None:
@@ -207,11 +207,11 @@ class StatefulRun:
         ontologies stay."""
         kb = self.run.kb
 
-        def find() -> Wanted | None:
+        def find() -> WantedChange | None:
             with self.run.stage("read"):
                 add, remove = read()
                 remove = difference(remove, self.state.given(kb), session_of(kb).backend)
-            return Wanted(session_of(kb).state.rule_set, add, remove) if add or remove else None
+            return WantedChange(session_of(kb).state.rule_set, add, remove) if add or remove else None
 
         made = change(kb, find, self.run.stage)
         if made is not None:

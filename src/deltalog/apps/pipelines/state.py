@@ -41,7 +41,7 @@ from deltalog.evaluation.maintenance.snapshot import (
     stored_relations,
 )
 from deltalog.evaluation.maintenance.update_state import Update
-from deltalog.evaluation.state import Request
+from deltalog.evaluation.state import ChangeRequest
 from deltalog.extensions.versions import DERIVED, EXPLICIT, RelationEntry, VersionContents
 from deltalog.knowledge_base.calls import session_of
 from deltalog.knowledge_base.facade import KnowledgeBase
@@ -67,7 +67,7 @@ class Given(NamedTuple):
 
 
 @dataclass(slots=True)
-class State:
+class PipelineState:
     """The state of a pipeline. One run at a time may write it: the one that has its lock."""
 
     spark: Any
@@ -81,7 +81,7 @@ class State:
     _given: Given | None = None  # the facts of rules and ontologies of the current version
 
     @classmethod
-    def open(cls, spark: Any, uri: str, lock: StateLock | None = None) -> State:
+    def open(cls, spark: Any, uri: str, lock: StateLock | None = None) -> PipelineState:
         """The state at a URI, which may not exist yet. What a run that did not finish has left is discarded."""
         hadoop = Hadoop(spark)
         state = cls(spark, hadoop.qualified(uri).rstrip("/"), hadoop, lock)
@@ -263,7 +263,7 @@ class State:
 _KINDS = (EXPLICIT, DERIVED, GIVEN)
 
 
-class Wanted(NamedTuple):
+class WantedChange(NamedTuple):
     """A change of a knowledge base."""
 
     rules: RuleSet
@@ -274,7 +274,7 @@ class Wanted(NamedTuple):
 
 def change(
     kb: KnowledgeBase,
-    find: Callable[[], Wanted | None],
+    find: Callable[[], WantedChange | None],
     stage: Callable[[str], AbstractContextManager[None]] = nullcontext,  # type: ignore[assignment]
 ) -> tuple[Change, Update[Any]] | None:
     """Changes facts and rules of a knowledge base in one update, if there is anything to change. The tables of the
@@ -287,7 +287,7 @@ def change(
             return None
         with stage("update"), session.lock.held:
             prefixes = wanted.prefixes or {}
-            return session.make(Request(wanted.rules, wanted.add, wanted.remove, prefixes=prefixes))
+            return session.make(ChangeRequest(wanted.rules, wanted.add, wanted.remove, prefixes=prefixes))
 
     return session.within_budget(made)
 

@@ -55,7 +55,7 @@ from deltalog.apps.server.metrics import Metrics
 from deltalog.apps.server.openapi import describe
 from deltalog.apps.server.readers import Version
 from deltalog.apps.server.security import SecureHeaders, check_request, check_writing
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 from deltalog.apps.server.subscriptions import GoalDeltas
 from deltalog.apps.server.versions import Versions
 from deltalog.knowledge_base.calls import session_of
@@ -83,7 +83,7 @@ LOG = logging.getLogger("deltalog.apps.server")
 class Server:
     """A knowledge base, and everything that answers for it."""
 
-    def __init__(self, kb: KnowledgeBase, settings: Settings, endpoints: Sequence[Endpoint] = ENDPOINTS) -> None:
+    def __init__(self, kb: KnowledgeBase, settings: ServerSettings, endpoints: Sequence[Endpoint] = ENDPOINTS) -> None:
         self.settings, self.endpoints = settings, endpoints
         self.versions = Versions(kb, settings)
         self.metrics, self.new_version = Metrics(), events.VersionEvent()
@@ -281,7 +281,7 @@ class Server:
             self.metrics.change("subscriptions", -1)
 
 
-def _parameters(http: HTTPRequest, settings: Settings) -> list[tuple[str, str]]:
+def _parameters(http: HTTPRequest, settings: ServerSettings) -> list[tuple[str, str]]:
     if len(http.scope.get("query_string", b"")) > settings.url_bytes:
         raise HTTPError(414, "too_large", f"the address is longer than {settings.url_bytes:,} bytes; use POST")
     return http.query_params.multi_items()

@@ -8,12 +8,12 @@ import anyio
 from starlette.requests import ClientDisconnect, Request
 
 from deltalog.apps.server.errors import HTTPError
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 
 GZIP = 16 + zlib.MAX_WBITS  # the format of gzip, with its header
 
 
-async def read_body(request: Request, settings: Settings) -> bytes:
+async def read_body(request: Request, settings: ServerSettings) -> bytes:
     """The body of a request, decompressed."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.apps.server.fields import Field
 from deltalog.apps.server.metrics import Metrics
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 from deltalog.apps.server.versions import Versions
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ReadingHandler:
     versions: Versions
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> ServerSettings:
         return self.versions.settings
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from deltalog import __version__
 from deltalog.apps.server.endpoints import JSON, Endpoint
 from deltalog.apps.server.fields import VALUE, Field
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 
 ERROR = {
     "type": "object",
@@ -39,7 +39,7 @@ DIAGNOSTIC = {
 VERSION = {"Deltalog-Version": {"description": "The version that the answer is of.", "schema": {"type": "integer"}}}
 
 
-def describe(endpoints: Sequence[Endpoint], settings: Settings) -> dict[str, Any]:
+def describe(endpoints: Sequence[Endpoint], settings: ServerSettings) -> dict[str, Any]:
     """The whole document."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
@@ -53,7 +53,7 @@ def describe(endpoints: Sequence[Endpoint], settings: Settings) -> dict[str, Any
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
 
 
-def _operation(endpoint: Endpoint, settings: Settings) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, settings: ServerSettings) -> dict[str, Any]:
     parameters = [*_parameters(endpoint.path_fields, "path"), *_parameters(endpoint.fields, "query")]
     content: dict[str, Any] = {media_type: {"schema": {}} for media_type in endpoint.answers}
     statuses = {code: {"description": about} for code, about in endpoint.statuses.items()}
@@ -68,7 +68,7 @@ def _operation(endpoint: Endpoint, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _needs_token(endpoint: Endpoint, settings: Settings) -> bool:
+def _needs_token(endpoint: Endpoint, settings: ServerSettings) -> bool:
     return settings.token_for_reading or endpoint.may_write
 
 

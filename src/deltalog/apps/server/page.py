@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.security import check_host
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 
 MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
@@ -54,7 +54,7 @@ def _file(name: str, content: bytes) -> File:
     )
 
 
-def routes(settings: Settings) -> list[Route]:
+def routes(settings: ServerSettings) -> list[Route]:
     async def page(request: Request) -> Response:
         try:
             check_host(request.headers, settings)

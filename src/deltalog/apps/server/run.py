@@ -16,7 +16,7 @@ import uvicorn
 
 from deltalog.apps.server.app import Server
 from deltalog.apps.server.connections import LimitedConnection
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 from deltalog.core.errors import UsageError
 from deltalog.knowledge_base.facade import KnowledgeBase
 
@@ -66,7 +66,7 @@ class Process(uvicorn.Server):
         self.should_exit = True
 
 
-def serve(kb: KnowledgeBase, settings: Settings, host: str, port: int) -> None:
+def serve(kb: KnowledgeBase, settings: ServerSettings, host: str, port: int) -> None:
     """Answers until a signal comes. The address goes to standard output when everything is ready."""
     with listening(host, port) as listener:
         sys.setswitchinterval(SWITCH_SECONDS)

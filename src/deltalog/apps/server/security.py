@@ -18,7 +18,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deltalog.apps.server.errors import HTTPError
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 from deltalog.core.errors import UsageError
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -48,7 +48,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def check_settings(host: str, settings: Settings) -> None:
+def check_settings(host: str, settings: ServerSettings) -> None:
     """UsageError if others could do what the operator has not allowed them by name."""
     if not is_loopback(host) and not settings.readonly and settings.token is None:
         raise UsageError(
@@ -90,14 +90,14 @@ def host_name(header: str) -> str:
     return header.partition(":")[0].lower()
 
 
-def check_host(headers: Mapping[str, str], settings: Settings) -> None:
+def check_host(headers: Mapping[str, str], settings: ServerSettings) -> None:
     """Refuses a request that calls the server by the name of another."""
     host = host_name(headers.get("host", ""))
     if settings.hosts is not None and host not in settings.hosts:
         raise HTTPError(403, "host", f"this server is not called {host!r:.80}; use its own address")
 
 
-def check_request(method: str, scheme: str, headers: Mapping[str, str], settings: Settings) -> None:
+def check_request(method: str, scheme: str, headers: Mapping[str, str], settings: ServerSettings) -> None:
     """Refuses a request by its headers alone."""
     check_host(headers, settings)
     origin = headers.get("origin")
@@ -109,11 +109,11 @@ def check_request(method: str, scheme: str, headers: Mapping[str, str], settings
         check_authorised(headers, settings)
 
 
-def is_allowed_origin(origin: str, own: str, settings: Settings) -> bool:
+def is_allowed_origin(origin: str, own: str, settings: ServerSettings) -> bool:
     return origin == own or "*" in settings.origins or origin in settings.origins
 
 
-def check_authorised(headers: Mapping[str, str], settings: Settings) -> None:
+def check_authorised(headers: Mapping[str, str], settings: ServerSettings) -> None:
     """Refuses a request without the token, if there is one."""
     if settings.token is None:
         return
@@ -123,7 +123,7 @@ def check_authorised(headers: Mapping[str, str], settings: Settings) -> None:
         raise HTTPError(401, "token", "this needs the header `Authorization: Bearer TOKEN`", UNAUTHORISED)
 
 
-def check_writing(headers: Mapping[str, str], settings: Settings) -> None:
+def check_writing(headers: Mapping[str, str], settings: ServerSettings) -> None:
     """Refuses a change by who may not make one."""
     if settings.readonly:
         raise HTTPError(403, "readonly", "this server is for reading")
@@ -133,7 +133,7 @@ def check_writing(headers: Mapping[str, str], settings: Settings) -> None:
 class SecureHeaders:
     """Adds headers to every answer, also to those of errors, and answers preflights."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self.app, self.settings = app, settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

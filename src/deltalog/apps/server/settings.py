@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """Limits and rights. A request that reaches a limit is told which one."""
 
     readonly: bool = False

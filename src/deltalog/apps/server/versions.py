@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.apps.server.errors import HTTPError
 from deltalog.apps.server.readers import Readers, Version
-from deltalog.apps.server.settings import Settings
+from deltalog.apps.server.settings import ServerSettings
 from deltalog.core.rules import Pred, Rule
 from deltalog.core.user_warnings import noted_warnings
 from deltalog.evaluation.facts import Facts, of_predicate
@@ -72,7 +72,7 @@ class Versions:
     """A knowledge base and its versions. One thread at a time calls what changes it; any may read."""
 
     kb: KnowledgeBase
-    settings: Settings
+    settings: ServerSettings
     present: Version = field(init=False)
     evaluated: Program = field(init=False)  # the program that was materialised at the start
     readers: Readers = field(default_factory=Readers)

@@ -22,7 +22,7 @@ SWEEPS = 6  # down and up
 PORT_GAP = 18  # pixels between arrows at a box, at most
 MOST_BENDS = 20_000  # of a graph; in a larger one, long arrows have none
 
-Edge = tuple[Box, Box, str]  # from, to, and the class of the arrow
+LayerEdge = tuple[Box, Box, str]  # from, to, and the class of the arrow
 Point = tuple[float, float]  # across layers, and along them
 
 
@@ -40,7 +40,7 @@ class _Place:
 
 def draw_layers(
     layers: Sequence[Sequence[Box]],
-    edges: Iterable[Edge],
+    edges: Iterable[LayerEdge],
     left: float,
     top: float,
     *,
@@ -74,7 +74,7 @@ def _broken(layer: Sequence[Box], down: bool, widest: float) -> Iterator[list[Bo
 class _Graph:
     """The places of boxes and bends, and the routes of arrows through them."""
 
-    def __init__(self, layers: Sequence[Sequence[Box]], edges: Iterable[Edge], down: bool) -> None:
+    def __init__(self, layers: Sequence[Sequence[Box]], edges: Iterable[LayerEdge], down: bool) -> None:
         self.down = down
         self.layers = [[_Place(i, box.across(down), box) for box in layer] for i, layer in enumerate(layers)]
         places = {place.box: place for layer in self.layers for place in layer}

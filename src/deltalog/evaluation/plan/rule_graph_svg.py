@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from deltalog.core.render.boxes import Box
-from deltalog.core.render.layers import Edge, draw_layers
+from deltalog.core.render.layers import LayerEdge, draw_layers
 from deltalog.core.render.svg import LINE, MARGIN, document
 from deltalog.core.render.text_width import cut_end
 from deltalog.evaluation.plan.explain import bridges_noted
@@ -44,7 +44,7 @@ def _choices(program: Program, statistics: Statistics, cyclic: str) -> list[Tree
     return [choice for choice in (choose_tree(rule, statistics, cyclic) for rule in rules) if choice.by_tree]
 
 
-def _edges(nodes: Sequence[HyperNode], boxes: Sequence[Box]) -> Iterator[Edge]:
+def _edges(nodes: Sequence[HyperNode], boxes: Sequence[Box]) -> Iterator[LayerEdge]:
     """From each hyper-node to those that read a head of it; a warning where they do so negatively."""
     for b, reader in enumerate(nodes):
         for a, source in enumerate(nodes[:b]):

@@ -219,7 +219,7 @@ class HeadPlan(Generic[T]):
         return getter(self.head.terms, self.body.columns, self.body.terms)
 
 
-class Request(NamedTuple, Generic[T]):
+class InstanceRequest(NamedTuple, Generic[T]):
     """A body, the rows that are given, and tables that it reads besides those of facts."""
 
     body: BodyPlan[T]
@@ -255,11 +255,11 @@ class InstanceFinder(Generic[T]):
         found = self._all_instances({str(head.order): request for head, request in requests.items()}, part)
         yield from ((head, found[str(head.order)]) for head in due)
 
-    def _request(self, head: HeadPlan[T], rows: Sequence[IdRow]) -> Request[T]:
+    def _request(self, head: HeadPlan[T], rows: Sequence[IdRow]) -> InstanceRequest[T]:
         inverses = self._inverses(head, rows)
         if inverses is None or head.inverse is None:
-            return Request(head.body, rows, {})
-        return Request(head.inverse, rows, inverses)
+            return InstanceRequest(head.body, rows, {})
+        return InstanceRequest(head.inverse, rows, inverses)
 
     def members(self, members: Members[T], groups: Iterable[IdRow]) -> dict[IdRow, list[IdRow]]:
         """The members of some groups."""
@@ -276,9 +276,9 @@ class InstanceFinder(Generic[T]):
         part: Part = Part.ALL,
     ) -> list[IdRow]:
         """The instances of a body for given rows; `others` are tables that it reads besides those of facts."""
-        return self._all_instances({"": Request(body, rows, others or {})}, part)[""]
+        return self._all_instances({"": InstanceRequest(body, rows, others or {})}, part)[""]
 
-    def _all_instances(self, requests: Mapping[str, Request[T]], part: Part) -> dict[str, list[IdRow]]:
+    def _all_instances(self, requests: Mapping[str, InstanceRequest[T]], part: Part) -> dict[str, list[IdRow]]:
         """The same for several bodies at once."""
         backend, tables = self.relations.backend, dict(self.relations.parts)
         plans: dict[Pred, Plan] = {}

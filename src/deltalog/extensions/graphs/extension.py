@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from deltalog.core.rules import QUADS, UNNAMED, Pred
 from deltalog.evaluation.backend import Backend, without
-from deltalog.evaluation.state import Request, State
+from deltalog.evaluation.state import ChangeRequest, State
 from deltalog.extensions.graphs.membership import TripleTables, membership_change
 from deltalog.extensions.graphs.relations import has_graphs
 
@@ -26,10 +26,10 @@ class Graphs:
     def is_union(self) -> bool:
         return self.default_graph == "union"
 
-    def concerns(self, request: Request[T], state: State[T]) -> bool:
+    def concerns(self, request: ChangeRequest[T], state: State[T]) -> bool:
         return any(map(has_graphs, (request.add, request.remove, state.explicit)))
 
-    def rewrite(self, request: Request[T], state: State[T], backend: Backend[T]) -> Request[T]:
+    def rewrite(self, request: ChangeRequest[T], state: State[T], backend: Backend[T]) -> ChangeRequest[T]:
         add, remove = membership_change(state.explicit, request.add, request.remove, self.is_union, backend)
         return replace(request, add=add, remove=remove)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltalog.evaluation.backend import Backend
-from deltalog.evaluation.state import Request, State
+from deltalog.evaluation.state import ChangeRequest, State
 from deltalog.extensions.graphs.extension import Graphs
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ def ontology_of(state: State[Any]) -> Ontology | None:
 
 @dataclass(frozen=True)
 class Ontologies:
-    """Takes part in changes of knowledge bases that have an ontology, or get one by `Request.kept`."""
+    """Takes part in changes of knowledge bases that have an ontology, or get one by `ChangeRequest.kept`."""
 
     graphs: Graphs
     name: str = NAME
 
-    def concerns(self, request: Request[Any], state: State[Any]) -> bool:
+    def concerns(self, request: ChangeRequest[Any], state: State[Any]) -> bool:
         return NAME in state.kept or NAME in request.kept
 
-    def rewrite(self, request: Request[Any], state: State[Any], backend: Backend[Any]) -> Request[Any]:
-        from deltalog.extensions.ontology.rewrite_request import Rewriting
+    def rewrite(self, request: ChangeRequest[Any], state: State[Any], backend: Backend[Any]) -> ChangeRequest[Any]:
+        from deltalog.extensions.ontology.rewrite_request import RequestRewriting
 
-        return Rewriting(request, state, backend, self.graphs).rewritten()
+        return RequestRewriting(request, state, backend, self.graphs).rewritten()

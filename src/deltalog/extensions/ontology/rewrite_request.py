@@ -15,7 +15,7 @@ from deltalog.core.rules import UNNAMED, Atom, Constant, Pred, Rule
 from deltalog.evaluation.backend import Backend, united, without
 from deltalog.evaluation.encode_facts import encode_facts_of
 from deltalog.evaluation.facts import rows
-from deltalog.evaluation.state import Request, State
+from deltalog.evaluation.state import ChangeRequest, State
 from deltalog.extensions.graphs.extension import Graphs
 from deltalog.extensions.graphs.membership import TripleTables
 from deltalog.extensions.ontology.extension import NAME, ontology_of
@@ -33,15 +33,15 @@ def axioms_among(explicit: Mapping[Pred, Any], backend: Backend[Any]) -> Iterabl
 
 
 @dataclass(frozen=True)
-class Rewriting:
+class RequestRewriting:
     """A request, the state before it, and their differences as the ontology sees them."""
 
-    request: Request[Any]
+    request: ChangeRequest[Any]
     state: State[Any]
     backend: Backend[Any]
     graphs: Graphs
 
-    def rewritten(self) -> Request[Any]:
+    def rewritten(self) -> ChangeRequest[Any]:
         old, request = ontology_of(self.state), self.request
         given: Ontology | None = request.kept.get(NAME)
         if given is not None or old is None:
@@ -67,7 +67,7 @@ class Rewriting:
         known = KnownPredicates(frozenset(explicit)).and_rules(rules)
         return ontology.compiled_with(axioms_among(explicit, self.backend), known)
 
-    def _with(self, ontology: Ontology) -> Request[Any]:
+    def _with(self, ontology: Ontology) -> ChangeRequest[Any]:
         """The request with the rules and facts of an ontology, which take the place of those of the old one."""
         old, united, less = ontology_of(self.state), self._united, self._less
         explicit, add, remove = self.state.explicit, self.request.add, self.request.remove

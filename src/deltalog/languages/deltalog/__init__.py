@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from deltalog.languages.protocol import Language, Reading, Unit, Written
+from deltalog.languages.protocol import Language, ProgramUnit, ReadingContext, WrittenProgram
 
 
 class Deltalog(Language):
-    def read(self, text: str, reading: Reading) -> Unit:
+    def read(self, text: str, reading: ReadingContext) -> ProgramUnit:
         from deltalog.languages.deltalog.named_file import OwnFile
         from deltalog.languages.deltalog.parser import parse_document
 
@@ -16,7 +16,7 @@ class Deltalog(Language):
         files = (replace(file, folder=reading.folder) for file in unit.files if isinstance(file, OwnFile))
         return replace(unit, files=tuple(files))
 
-    def write(self, unit: Unit) -> Written:
+    def write(self, unit: ProgramUnit) -> WrittenProgram:
         from deltalog.languages.deltalog.write import DeltalogWriter
         from deltalog.languages.writer import written
 

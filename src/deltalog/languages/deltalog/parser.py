@@ -30,7 +30,7 @@ from deltalog.core.rules import (
 from deltalog.languages.deltalog.file_directives import DIRECTIVES, ColumnDeclaration, read_directive
 from deltalog.languages.deltalog.lexer import Lexer, ReadingState, Word
 from deltalog.languages.deltalog.named_file import OwnFile
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 
 if TYPE_CHECKING:
     from lark import UnexpectedToken
@@ -46,7 +46,7 @@ def parse(text: str, name: str = "<text>") -> list[Rule]:
 
 def parse_document(
     text: str, name: str = "<text>", prefixes: Mapping[str, str] | None = None, ready_made: bool = False
-) -> Unit:
+) -> ProgramUnit:
     """The rules of a text, the prefixes that it declares (with the ones that are always there), the files that it names
     and the columns that it declares. `prefixes` may be used in it without being declared there."""
     reading = ReadingState(Source(name, text, ready_made), prefixes)
@@ -55,7 +55,7 @@ def parse_document(
     _refuse_if_wrong(reading, rules)
     files = tuple(meaning for meaning in meanings if isinstance(meaning, OwnFile))
     columns = {each.pred: each.names for each in meanings if isinstance(each, ColumnDeclaration)}
-    return Unit(tuple(rules), reading.prefixes, files, columns, languages=("deltalog",))
+    return ProgramUnit(tuple(rules), reading.prefixes, files, columns, languages=("deltalog",))
 
 
 def parse_goal(text: str, name: str = "<goal>", prefixes: Mapping[str, str] | None = None) -> tuple[BodyLiteral, ...]:

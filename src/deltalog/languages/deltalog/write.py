@@ -10,13 +10,13 @@ from deltalog.core.rules import Rule
 from deltalog.core.table_options import ColumnChoice
 from deltalog.languages import writer
 from deltalog.languages.deltalog.named_file import OwnFile
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 
 
 class DeltalogWriter(writer.Writer):
     language = "deltalog"
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: ProgramUnit) -> None:
         super().__init__(unit)
         self.rules = writer.without_hidden(unit.rules)
 

@@ -9,16 +9,16 @@ SKOLEM that are marked as such (`deltalog.core.existential`), and are evaluated 
 
 from __future__ import annotations
 
-from deltalog.languages.protocol import Language, Reading, Unit, Written
+from deltalog.languages.protocol import Language, ProgramUnit, ReadingContext, WrittenProgram
 
 
 class Nemo(Language):
-    def read(self, text: str, reading: Reading) -> Unit:
+    def read(self, text: str, reading: ReadingContext) -> ProgramUnit:
         from deltalog.languages.nemo.lower import read_nemo
 
         return read_nemo(text, reading.name, reading.folder)
 
-    def write(self, unit: Unit) -> Written:
+    def write(self, unit: ProgramUnit) -> WrittenProgram:
         from deltalog.languages.nemo.write import NemoWriter
         from deltalog.languages.writer import written
 

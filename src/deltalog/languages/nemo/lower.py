@@ -52,11 +52,11 @@ from deltalog.languages.nemo.file_use import FileUse
 from deltalog.languages.nemo.files import other_exports
 from deltalog.languages.nemo.functions import NEMO
 from deltalog.languages.nemo.parser import Parser, Statement
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 from deltalog.languages.tokens import Unexpected
 
 
-def read_nemo(text: str, name: str = "<text>", folder: Path | None = None) -> Unit:
+def read_nemo(text: str, name: str = "<text>", folder: Path | None = None) -> ProgramUnit:
     """The program of a text; SyntaxProblem has all errors."""
     parser = Parser(Source(name, text))
     lowering = _Lowering(parser.diagnostics, folder)
@@ -90,12 +90,12 @@ class _Lowering:
         self.outputs: list[str] = []
         self.parameters: dict[str, Value] = {}
 
-    def unit(self, prefixes: Mapping[str, str]) -> Unit:
+    def unit(self, prefixes: Mapping[str, str]) -> ProgramUnit:
         arities = {atom.name: len(atom.terms) for rule in self.rules for atom in (*rule.heads, *atoms(rule.body))}
         files = [replace(use, arity=arities.get(use.predicate)) for use in self.files]
         exports = [use for use in files if use.directive == "export"]
         files += other_exports(self.rules, exports, list(dict.fromkeys(self.outputs)))
-        return Unit(tuple(self.rules), dict(prefixes), tuple(files), languages=("nemo",))
+        return ProgramUnit(tuple(self.rules), dict(prefixes), tuple(files), languages=("nemo",))
 
     def add(self, statement: object) -> None:
         try:

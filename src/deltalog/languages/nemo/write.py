@@ -40,7 +40,7 @@ from deltalog.languages import writer
 from deltalog.languages.deltalog.named_file import OwnFile
 from deltalog.languages.nemo.file_use import FileUse
 from deltalog.languages.nemo.functions import NEMO as NAMES
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 from deltalog.languages.rule_map import RuleMap, all_variables, new_names
 from deltalog.languages.writer import CannotSay
 
@@ -54,7 +54,7 @@ _EQUALITY = "`=` and `!=` compare values in Nemo: 1 is not 1.0 there"
 class NemoWriter(writer.Writer):
     language = "nemo"
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: ProgramUnit) -> None:
         super().__init__(unit)
         self.existential = {rule.skolem: rule for rule in existential_rules(unit.rules)}
         written = [rule for rule in unit.rules if rule not in self.existential]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from deltalog.languages.protocol import Language, Unit, Written
+from deltalog.languages.protocol import Language, ProgramUnit, WrittenProgram
 
 
 class Rdfox(Language):
-    def write(self, unit: Unit) -> Written:
+    def write(self, unit: ProgramUnit) -> WrittenProgram:
         from deltalog.languages.rdfox.write import RdfoxWriter
         from deltalog.languages.writer import written
 

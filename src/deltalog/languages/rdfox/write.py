@@ -29,7 +29,7 @@ from deltalog.core.terms import IRI, BlankNode, Value
 from deltalog.functions import registry
 from deltalog.functions.function import RDFOX
 from deltalog.languages import writer
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 from deltalog.languages.writer import CannotSay
 
 _AGGREGATES = tuple(registry.aggregates_named(RDFOX).values())
@@ -38,7 +38,7 @@ _AGGREGATES = tuple(registry.aggregates_named(RDFOX).values())
 class RdfoxWriter(writer.Writer):
     language = "rdfox"
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: ProgramUnit) -> None:
         super().__init__(unit)
         self.rules = writer.plain_rules(unit.rules)
         for file in (*writer.own_files(unit, "input"), *writer.own_files(unit, "output")):

@@ -7,14 +7,14 @@ Nothing of it is known to an engine. Frames and memberships are triples, so rule
 
 from __future__ import annotations
 
-from deltalog.languages.protocol import Language, Reading, Unit
+from deltalog.languages.protocol import Language, ProgramUnit, ReadingContext
 
 
 class Rif(Language):
-    def read(self, text: str, reading: Reading) -> Unit:
+    def read(self, text: str, reading: ReadingContext) -> ProgramUnit:
         from deltalog.languages.rif.read_document import read_rif
 
-        return Unit(read_rif(text, reading.name), languages=("rif",))
+        return ProgramUnit(read_rif(text, reading.name), languages=("rif",))
 
 
 LANGUAGE = Rif()

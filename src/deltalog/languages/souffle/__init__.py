@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalog.core.errors import Diagnostic
-from deltalog.languages.protocol import Language, Reading, Unit, Written
+from deltalog.languages.protocol import Language, ProgramUnit, ReadingContext, WrittenProgram
 from deltalog.languages.souffle.program_text import ProgramText
 
 _WORDS = "decl|type|comp|init|input|output|printsize|include|functor|number_type|symbol_type|pragma"
@@ -23,27 +23,27 @@ _DIRECTIVE = re.compile(rf"^\s*\.(?:{_WORDS})\s|^\s*#\s*(?:{_HASH})", re.M)
 
 
 class Souffle(Language):
-    def read(self, text: str, reading: Reading) -> Unit:
+    def read(self, text: str, reading: ReadingContext) -> ProgramUnit:
         from deltalog.languages.souffle.program import read_program
 
         place, may_include = (Path(), reading.includes) if reading.folder is None else (reading.folder, True)
         return read_program(text, reading.name, place, may_include, reading.preprocessing).unit
 
-    def write(self, unit: Unit) -> Written:
+    def write(self, unit: ProgramUnit) -> WrittenProgram:
         """A program of this language is its text."""
         from deltalog.languages.souffle.write import SouffleWriter
         from deltalog.languages.writer import written
 
         if set(unit.languages) == {"souffle"}:
             texts = (each.text for each in unit.programs if isinstance(each, ProgramText))
-            return Written("".join(f"{text.rstrip()}\n" for text in texts))
+            return WrittenProgram("".join(f"{text.rstrip()}\n" for text in texts))
         return written(unit, SouffleWriter)
 
     def detects(self, text: str) -> bool:
         """Whether a text has directives of Soufflé, or of its preprocessor."""
         return _DIRECTIVE.search(text) is not None
 
-    def plain(self, unit: Unit, lost: list[Diagnostic], notes: list[Diagnostic]) -> Unit:
+    def plain(self, unit: ProgramUnit, lost: list[Diagnostic], notes: list[Diagnostic]) -> ProgramUnit:
         from deltalog.languages.souffle.core_functions import with_core_functions
 
         return with_core_functions(unit, lost, notes)

@@ -15,7 +15,7 @@ from deltalog.functions.function import SOUFFLE_PREFIX as PREFIX
 from deltalog.functions.function import Sort
 from deltalog.functions.registry import FUNCTIONS
 from deltalog.functions.souffle_functors import RECORD, fields_of
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 from deltalog.languages.rule_map import RuleMap, new_names
 from deltalog.languages.writer import CannotSay, attempted
 
@@ -83,7 +83,7 @@ class CoreFunctions(RuleMap):
         raise CannotSay(f"`{name}` of Soufflé has no counterpart")
 
 
-def with_core_functions(unit: Unit, lost: list[Diagnostic], notes: list[Diagnostic]) -> Unit:
+def with_core_functions(unit: ProgramUnit, lost: list[Diagnostic], notes: list[Diagnostic]) -> ProgramUnit:
     """A unit with functions of our own."""
     functions = CoreFunctions()
     rules = [made for rule in unit.rules if (made := attempted(functions.rule, rule, lost)) is not None]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deltalog.core.errors import Diagnostic, SyntaxProblem
 from deltalog.core.rules import Atom, Constant, HiddenName, Pred, Rule, Source, Variable
-from deltalog.languages.protocol import Preprocessing, Unit
+from deltalog.languages.protocol import Preprocessing, ProgramUnit
 from deltalog.languages.souffle import tree
 from deltalog.languages.souffle.components import flattened
 from deltalog.languages.souffle.directives import Directive
@@ -43,7 +43,7 @@ class SouffleProgram:
     magic: MagicRequest | None = None
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> ProgramUnit:
         """NotStratified, if a stage negates what it derives."""
         ordinary, stages = in_stages(self.rules, self.procedures)
         rules = joined_by_fields(ordinary, [rule for stage in stages for rule in stage.rules])
@@ -51,7 +51,7 @@ class SouffleProgram:
             analyse(stage.rules)
         warnings, magic = lint_souffle(self.statements), (self.magic,) if self.magic else ()
         said = self.directives, self.columns, stages, self.notes, warnings, (self.text,), magic
-        return Unit(rules, {}, *said, languages=("souffle",))
+        return ProgramUnit(rules, {}, *said, languages=("souffle",))
 
 
 def read_program(

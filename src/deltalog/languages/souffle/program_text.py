@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ProgramText:
             "macros": dict(self.macros),
         }
 
-    def read_again(self) -> Unit:
+    def read_again(self) -> ProgramUnit:
         """Without its files."""
         from deltalog.languages.souffle.program import read_again
 

@@ -40,7 +40,7 @@ from deltalog.functions.function import SOUFFLE, Sort
 from deltalog.functions.registry import FUNCTIONS
 from deltalog.languages import writer
 from deltalog.languages.deltalog.named_file import OwnFile
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 from deltalog.languages.rule_map import RuleMap, new_names
 from deltalog.languages.souffle.parser import WORDS
 from deltalog.languages.writer import CannotSay
@@ -101,7 +101,7 @@ class ColumnTypes:
 class SouffleWriter(writer.Writer):
     language = "souffle"
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: ProgramUnit) -> None:
         super().__init__(unit)
         self.rules = writer.plain_rules(unit.rules, RESERVED)
         self.predicates = writer.predicates(self.rules)
