@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltalog.core.concurrency.cached import cached_property
@@ -49,7 +50,6 @@ from deltalog.program.column_names import ColumnNames
 if TYPE_CHECKING:
     from deltalog.core.table_options import TableSettings
     from deltalog.evaluation.backend import Backend
-    from deltalog.evaluation.capabilities.residence import Residence
     from deltalog.evaluation.goals.contents import Contents
     from deltalog.evaluation.maintenance.materialisation import Evaluator, Materialisation
     from deltalog.evaluation.maintenance.update_state import Update
@@ -64,14 +64,24 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-@contextmanager
-def _watched(residence: Residence[Any], reason: list[str]) -> Iterator[None]:
-    """A context that ends without an error when a budget is exceeded, and notes why."""
-    try:
-        with residence.watched():
-            yield
-    except OverBudget as over:
-        reason.append(str(over))
+class _Attempt:
+    """A context that an engine watches, and has begun to. It ends without an error when a budget is exceeded, and notes
+    why."""
+
+    reason = ""
+
+    def __init__(self, watched: AbstractContextManager[None]) -> None:
+        self._watched = watched
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        swallowed = self._watched.__exit__(kind, error, trace)
+        self.reason = str(error) if isinstance(error, OverBudget) else ""
+        return bool(self.reason) or swallowed
 
 
 class Session:
@@ -131,11 +141,16 @@ class Session:
         """Contexts for the attempts at some work. When the engine exceeds its budget in the first one
         (`evaluation.capabilities.residence`), there is a second one on another engine. Inside of other such work, that
         starts over."""
-        residence, reason = self.backend.capabilities.residence, list[str]()
+        residence = self.backend.capabilities.residence
         if residence is not None and self.limits.ceiling is None:
-            yield _watched(residence, reason)
-        if reason:
-            self._move(reason[0])
+            try:
+                watched = residence.watched()
+                watched.__enter__()
+            except OverBudget as over:
+                self._move(str(over))
+            else:
+                yield (attempt := _Attempt(watched))
+                self._move(attempt.reason)
         yield nullcontext()
 
     def _move(self, reason: str) -> None:
