@@ -81,12 +81,12 @@ def _use_of(row: LanguageRow) -> str:
     uses = {
         True: f"KnowledgeBase('', language={row.name!r})",
         row.name == "sparql": "KnowledgeBase('').sparql('ASK {}')",
-        row.writes and not row.reads: f"registry.converted(Unit(()), {row.name!r})",
+        row.writes and not row.reads: f"registry.converted(ProgramUnit(()), {row.name!r})",
     }
     return f"""
 from deltalog import KnowledgeBase, UsageError
 from deltalog.languages import registry
-from deltalog.languages.protocol import Unit
+from deltalog.languages.protocol import ProgramUnit
 try:
     {uses[True]}
 except UsageError as error:

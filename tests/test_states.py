@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from deltalog import KnowledgeBase
+from deltalog import KnowledgeBase, LimitReached, Settings, UsageError
+from deltalog.evaluation.goals.selector import Model
 from deltalog.evaluation.maintenance.maintain import Maintenance
 from deltalog.evaluation.state import ChangeRequest, apply
 from deltalog.knowledge_base.calls import session_of
@@ -82,3 +85,80 @@ def test_a_change_visits_only_extensions_that_it_concerns(monkeypatch: pytest.Mo
 def test_users_see_what_they_need() -> None:
     names = [name for name in dir(KnowledgeBase()) if not name.startswith("_")]
     assert len(names) <= 56, names
+
+
+def test_a_reader_takes_over_the_selector_of_the_writer(tmp_path: Path) -> None:
+    model = Model("tree", "tree", {"tree": 1}, None, "mine", 0, 0.0)
+    with KnowledgeBase("p(X) :- q(X). q(1).") as writer:
+        writer.save(tmp_path / "s")
+        reader = KnowledgeBase.open(tmp_path / "s", readonly=True)
+        writer.training.selector = model
+        writer.update({"q": [(2,)]})
+        assert reader.refresh() == 2
+        assert reader.training.selector == model
+        writer.compact()
+        reader = KnowledgeBase.open(tmp_path / "s", readonly=True, version=2)
+        assert reader.training.selector == model
+
+
+def test_a_frozen_state_is_one_of_its_knowledge_base(tmp_path: Path) -> None:
+    class Own(KnowledgeBase):
+        pass
+
+    with Own("q(X, Y) :- p(X), BIND(1 / X AS Y). p(0). p(1).") as kb:
+        kb.save(tmp_path / "s")
+        kb.update({"p": [(2,)]})
+        frozen = kb.frozen()
+        assert type(frozen) is Own and frozen.version == kb.version == 2
+    fresh = KnowledgeBase("q(X, Y) :- p(X), BIND(1 / X AS Y). p(0). p(a).")
+    assert fresh.frozen().report.failed_expressions == fresh.report.failed_expressions > 0
+
+
+def test_rows_of_a_generator_are_read_within_the_limits() -> None:
+    kb, clock = KnowledgeBase("r(X) :- p(X).", timeout=1.0), [0.0]
+    kb.materialise()
+    kb.limits.clock = lambda: clock[0]
+
+    def slow() -> Iterator[tuple[int]]:
+        for number in range(4):
+            clock[0] += 0.5
+            yield (number,)
+
+    with pytest.raises(LimitReached):
+        kb.update({"p": slow()})
+
+
+def test_a_store_opens_with_the_settings_that_are_given(tmp_path: Path) -> None:
+    with KnowledgeBase("p(a).", settings=Settings(maintenance="bf", default_graph="unnamed")) as kb:
+        kb.save(tmp_path / "s")
+    with KnowledgeBase.open(tmp_path / "s") as kb:
+        assert session_of(kb).settings.maintenance == "bf"
+    given = Settings(maintenance="counting", default_graph="unnamed")
+    with KnowledgeBase.open(tmp_path / "s", settings=given) as kb:
+        assert session_of(kb).settings == given
+    with pytest.raises(UsageError, match="default graph"):
+        KnowledgeBase.open(tmp_path / "s", settings=Settings(default_graph="union"))
+
+
+@pytest.mark.parametrize("wrong", [{}, [], 0, {"maintenance": "bf"}])
+def test_settings_are_settings(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="Settings"):
+        KnowledgeBase(settings=wrong)
+
+
+def test_outputs_that_a_limit_stopped_are_derived_again() -> None:
+    program = """
+        .decl e(x:number, y:number)
+        .decl t(x:number, y:number)
+        .decl o(y:number)
+        t(x, y) :- e(x, y).
+        t(x, z) :- t(x, y), e(y, z).
+        o(y) :- t(0, y).
+        .output o
+        .pragma "magic-transform" "*"
+    """
+    kb = KnowledgeBase(program, language="souffle", max_facts=12)
+    kb.add("e", [(i, i + 1) for i in range(20)])
+    assert not kb.materialise_outputs(partial=True).complete
+    kb.limits.max_facts = None
+    assert kb.materialise_outputs().complete and len(kb.facts("o")) == 20

@@ -65,7 +65,7 @@ def test_a_frozen_state_takes_over_prepared_queries() -> None:
     first = kb.frozen()
     assert len(first.query("path(a, ?x)", "magic")) == 3
     kb.update(add={"edge": [("d", "e")]})
-    second = knowledge_base_of(frozen(session_of(kb.frozen()), session_of(first)))
+    second = knowledge_base_of(frozen(session_of(kb.frozen()), session_of(first)), KnowledgeBase)
     assert session_of(second).queries is session_of(first).queries and len(second.query("path(a, ?x)", "magic")) == 4
     assert len(second.query("path(a, ?x)")) == 4 and second.count("path") == 10
 

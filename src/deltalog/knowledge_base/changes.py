@@ -116,8 +116,8 @@ def _timed(session: Session) -> Iterator[None]:
 
 def change(session: Session, call: str, wanted: RequestedChange) -> Change:
     """Makes a change, as a call of some name."""
-    given = _listed(wanted)
     with session.running(call):
+        given = _listed(wanted)
         for attempt in session.attempts():
             with attempt:
                 session.check_writable()  # first: it may take over what the store has
@@ -145,9 +145,9 @@ def _note_rules(session: Session, wanted: Listed, lints: tuple[Diagnostic, ...])
 
 def what_if(session: Session, wanted: RequestedChange) -> Change:
     """What a change would add and remove."""
-    given = _listed(wanted)
-    with session.backend.failures.isolated():
-        return session.run("what_if", lambda: session.preview(_requested(session, given)[0])[0])
+    with session.backend.failures.isolated(), session.running("what_if"):
+        given = _listed(wanted)
+        return session.within_budget(lambda: session.preview(_requested(session, given)[0])[0])
 
 
 def _listed(wanted: RequestedChange) -> Listed:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from deltalog.core.arguments import check_choice
 from deltalog.core.concurrency.interrupts import shielded
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from deltalog.languages.sparql.graphs import Dataset
     from deltalog.languages.sparql.solutions import Solutions
     from deltalog.program import Program
+
+
+Made = TypeVar("Made", bound="KnowledgeBase")
 
 
 class KnowledgeBase:
@@ -498,10 +501,10 @@ class KnowledgeBase:
     # Keep: states for readers, and stores.
 
     @exclusive
-    def frozen(self) -> KnowledgeBase:
+    def frozen(self) -> Self:
         """A knowledge base with the present facts and rules, for reading. Changes of this one do not change it, and
         neither waits for calls of the other. It shares all tables, so it takes no time and no memory to speak of."""
-        return knowledge_base_of(topics.frozen.frozen(self._session))
+        return knowledge_base_of(topics.frozen.frozen(self._session), type(self))
 
     @limited
     def save(self, folder: str | PathLike[str]) -> None:
@@ -523,7 +526,7 @@ class KnowledgeBase:
     @property
     def version(self) -> int | None:
         """The number of the version of the store that this is; None without a store."""
-        return None if self._session.link is None else self._session.link.version
+        return self._session.version
 
     @limited
     def refresh(self) -> int | None:
@@ -548,8 +551,8 @@ class KnowledgeBase:
         self.close()
 
 
-def knowledge_base_of(session: Session) -> KnowledgeBase:
+def knowledge_base_of(session: Session, cls: type[Made]) -> Made:
     """A knowledge base with a session."""
-    made = object.__new__(KnowledgeBase)
+    made = object.__new__(cls)
     made._session = session
     return made

@@ -18,12 +18,12 @@ from deltalog.knowledge_base.session import Session
 def frozen(session: Session, before: Session | None = None) -> Session:
     """The present state of a session, which is materialised. `before` is an earlier frozen session that nobody uses any
     more: its prepared queries and plans are taken over."""
+    made, report = session.completed(), session.state.report
     backend = _backend_beside(session.backend, None if before is None else before.backend)
     backend.failures.restore(session.backend.failures.mark())
-    made, report = session.completed(), session.state.report
     report = replace(report, seconds=dict(report.seconds), recent=report.recent.copy())
     state = replace(session.state, materialised=made.beside(backend), report=report)
-    found = session.beside(backend=backend, state=state, is_frozen=True)
+    found = session.beside(backend=backend, state=state, is_frozen=True, frozen_version=session.version)
     _take_queries(found, session, before)
     return found
 

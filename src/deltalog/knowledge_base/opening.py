@@ -78,7 +78,8 @@ def open_session(
     from deltalog.knowledge_base import stores
 
     stores.check_opening(settings)
-    path, tuning = local_path(folder), settings.get("tuning") or Tuning()
+    tuning = settings.get("tuning") or getattr(settings.get("settings"), "tuning", None) or Tuning()
+    path = local_path(folder)
     version = None if version is None else count(version, "versions", least=1)
     store = Store.open(path, tuning, readonly or version is not None)
     try:

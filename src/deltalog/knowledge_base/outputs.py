@@ -43,7 +43,7 @@ def materialise_outputs(session: Session, partial: bool = False) -> None:
     elif why := _why_not(session):
         session.materialise_if_needed(partial)
         session.state.report.magic_sets = MagicSetsUse(unused=why)
-    elif known_outputs(session) is None:
+    elif (known := known_outputs(session)) is None or not (partial or known.report.complete):
         session.run("derive_outputs", lambda: _derive(session, partial))
 
 

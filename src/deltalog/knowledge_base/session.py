@@ -95,6 +95,7 @@ class Session:
         self.sources = SourceFiles(backend.tuning)
         self.link: StoreLink | None = None  # to the store that keeps the state
         self.is_frozen = False  # for reading: a state of another knowledge base
+        self.frozen_version: int | None = None  # the version of that, if it has a store
         self.why_moved = ""  # from one backend to another
         self.declared_columns: frozenset[Pred] = frozenset()  # of programs, which may rename those of data
         self.outputs: DerivedOutputs | None = None
@@ -354,6 +355,11 @@ class Session:
     def names(self, others: Iterable[Pred] = ()) -> Names:
         """What the predicates, and others, are called."""
         return self.contents().names(others)
+
+    @property
+    def version(self) -> int | None:
+        """The number of the version of the store that the state is; None without a store."""
+        return self.frozen_version if self.link is None else self.link.version
 
     def predicate(self, name: str) -> Pred:
         """The predicate of a name, with its arity; UsageError if there is none of that name."""

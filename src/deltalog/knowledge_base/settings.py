@@ -103,11 +103,12 @@ class Settings:
     @classmethod
     def of(cls, settings: Settings | None, more: Mapping[str, Any]) -> Settings:
         """Settings, with others by name in their place. TypeError for names that there are not, as Python has it."""
-        check_type(settings or cls(), cls, "Settings for settings")
+        settings = cls() if settings is None else settings
+        check_type(settings, cls, "Settings for settings")
         known = [each.name for each in fields(cls)]
         for name in more:
             if name not in known:
                 near = get_close_matches(name, known, 1)
                 hint = f". Did you mean {near[0]!r}?" if near else ""
                 raise TypeError(f"KnowledgeBase.__init__() got an unexpected keyword argument {name!r}{hint}")
-        return replace(settings or cls(), **more)
+        return replace(settings, **more)

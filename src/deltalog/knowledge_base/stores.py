@@ -111,12 +111,14 @@ class StoreLink:
         """Takes the session to the newest version of the store."""
         changes = self.store.changes_since(self.version)
         if changes is None:
-            opened = _restored(session, self.store.load())
-            session.backend, session.state = opened
+            stored = self.store.load()
+            session.backend, session.state = _restored(session, stored)
             session.forget_queries()
+            _take_selector(session, (stored.snapshot.contents.settings, *_settings_in(stored.changes)))
         elif changes:
             session.completed()
             session.state = _applied(session, session.state, changes)
+            _take_selector(session, _settings_in(changes))
         self.version = self.store.version
 
     # Snapshots.
@@ -163,34 +165,39 @@ def check_opening(settings: Mapping[str, Any]) -> None:
 
 
 def stored_settings(stored: StoredVersion, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a knowledge base that is opened: those that are given, and those of the store."""
+    """The settings of a knowledge base that is opened: those that are given, and those of the store. A `Settings` that
+    is given has all of them."""
     from deltalog.knowledge_base.settings import STORED
 
-    saved = stored.snapshot.contents.settings
+    saved, whole = stored.snapshot.contents.settings, given.get("settings")
     default_graph = saved.get("default_graph", "union")
-    if given.get("default_graph") not in (None, default_graph):
+    wanted = given.get("default_graph", getattr(whole, "default_graph", None))
+    if wanted not in (None, default_graph):
         raise UsageError(
             f"the default graph of this store is {default_graph!r}, and stays so; open it without "
-            f"default_graph={given['default_graph']!r}"
+            f"default_graph={wanted!r}"
         )
-    return {**{name: saved[name] for name in STORED if name in saved}, **given}
+    kept = {name: saved[name] for name in STORED if name in saved} if whole is None else {}
+    return {**kept, **given}
 
 
 def link(session: Session, store: Store, stored: StoredVersion, pinned: bool) -> None:
     """Takes a version of a store over, and links a session to the store."""
     session.backend, session.state = _restored(session, stored)
     session.forget_queries()
-    if (selector := stored_selector(stored)) is not None:
-        session.queries.model = selector
+    _take_selector(session, (stored.snapshot.contents.settings, *_settings_in(stored.changes)))
     session.link = StoreLink(store, stored.version, settings_of(session, session.state), pinned)
 
 
-def stored_selector(stored: StoredVersion) -> Model | None:
-    """The model that a version has, if one was set."""
-    found = stored.snapshot.contents.settings.get("selector")
-    for change in stored.changes:
-        found = change.settings.get("selector", found)
-    return None if found is None else Model(**found)
+def _settings_in(changes: Iterable[LogEntry]) -> Iterable[Mapping[str, Any]]:
+    return (change.settings for change in changes)
+
+
+def _take_selector(session: Session, settings: Iterable[Mapping[str, Any]]) -> None:
+    """Takes over the last model that was set, if one was."""
+    models = [each["selector"] for each in settings if "selector" in each]
+    if models:
+        session.queries.model = Model(**models[-1])
 
 
 # Use.
@@ -201,7 +208,7 @@ def refresh(session: Session) -> int | None:
     found = session.link
     if found is not None and found.store.readonly and not found.pinned:
         found.follow(session)
-    return None if found is None else found.version
+    return session.version
 
 
 def compact(session: Session, keep: int) -> Dropped:

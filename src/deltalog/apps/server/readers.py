@@ -48,4 +48,4 @@ class Readers:
 
 
 def _frozen(kb: KnowledgeBase, free: KnowledgeBase | None) -> KnowledgeBase:
-    return knowledge_base_of(frozen(session_of(kb), None if free is None else session_of(free)))
+    return knowledge_base_of(frozen(session_of(kb), None if free is None else session_of(free)), type(kb))
