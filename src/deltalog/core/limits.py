@@ -111,7 +111,7 @@ def peak_memory() -> int:
 
 
 class OverBudget(DeltalogError):
-    """An engine needs more memory than it may have, and another one takes over (see `within_budget`)."""
+    """An engine needs more memory than it may have, and another one takes over (see `Session.attempts`)."""
 
 
 class Running:

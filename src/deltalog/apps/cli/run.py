@@ -123,13 +123,20 @@ def _mismatch(options: Namespace) -> str:
 
 
 def _out(options: Namespace) -> set[str]:
-    """What programs say that --out gets: see `languages.registry.Row`."""
+    """What programs say that --out gets, before they are read: see `languages.registry.LanguageRow`."""
     from deltalog.languages.registry import find_row, row_of
 
     if options.language != "auto":
         return {row_of(options.language).out}
     files = (path for path in options.programs if path.is_file())
     return {find_row(path, path.read_text(errors="replace")).out for path in files}
+
+
+def _out_of(kb: KnowledgeBase) -> set[str]:
+    """The same of programs that were read."""
+    from deltalog.languages.registry import row_of
+
+    return {row_of(language).out for language in session_of(kb).document.languages}
 
 
 def _written(options: Namespace) -> str:
@@ -151,7 +158,7 @@ def _run(choice: EngineChoice, options: Namespace, progress: Progress) -> Report
     metrics.append(kb.metrics())
     for line in details(kb, report) if options.verbose else ():
         progress.detail(line)
-    named = "directives" in _out(options)
+    named = "directives" in _out_of(kb)
     if named:
         _write_named(kb, options, progress)
     elif written := kb.write_outputs():
@@ -182,7 +189,7 @@ def _print_facts(kb: KnowledgeBase, report: Report, options: Namespace, progress
 
 def _write(kb: KnowledgeBase, options: Namespace) -> None:
     """What programs export, unless a format or predicates are asked for; else all facts."""
-    if "exports" in _out(options) and options.format is None and not options.only:
+    if "exports" in _out_of(kb) and options.format is None and not options.only:
         kb.write_exports(options.out)
     else:
         how = {"only": options.only, "derived": options.derived, "header": options.out_header}
@@ -246,18 +253,18 @@ def _loaded(choice: EngineChoice, options: Namespace, progress: Progress) -> Kno
             session_of(kb).predicate(full_name(name, kb.prefixes))
         topics.programs.check_outputs(session_of(kb))
     if options.store is None:  # which may get its facts later
-        _warn_of_no_facts(kb, options)
+        _warn_of_no_facts(kb)
     return kb
 
 
-def _warn_of_no_facts(kb: KnowledgeBase, options: Namespace) -> None:
+def _warn_of_no_facts(kb: KnowledgeBase) -> None:
     """A program without any facts derives nothing, unless a rule needs none."""
     from deltalog.program.body_atoms import needs_facts
 
     idle = (
         kb.rules
         and all(needs_facts(rule.body) for rule in kb.rules)
-        and not ("exports" in _out(options) or session_of(kb).state.depends_on_order)
+        and not ("exports" in _out_of(kb) or session_of(kb).state.depends_on_order)
     )
     if idle and not kb.explicit_facts:
         from deltalog.core.user_warnings import warn

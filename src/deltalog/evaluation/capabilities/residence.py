@@ -1,6 +1,6 @@
 """Residence: tables that are in one place while they fit a budget of memory, and in another beyond it.
 
-A knowledge base moves once, when a call is over the budget, and the call starts over there (`limits.within_budget`).
+A knowledge base moves once, when a call is over the budget, and the call starts over there (`knowledge_base.session`).
 Without this capability, tables stay where they are.
 """
 
